@@ -40,8 +40,9 @@ void FileWriter::on_assertion(MDB_env* environment, const char* message) {
   std::longjmp(writer.jump_, 1);
 }
 
-/// Runs LMDB calls and returns their code, or `assertion_failed`: then abort the transaction. LMDB
-/// is left by `longjmp`, so `calls` and its callees must not hold objects with a destructor.
+/// Runs LMDB calls and returns their code, or `assertion_failed`: then only the environment may be
+/// closed. It leaks some pages. LMDB is left by `longjmp`, so `calls` and its callees must not hold
+/// objects with a destructor.
 template <typename Calls>
 int FileWriter::guarded(const Calls& calls) {
   if (setjmp(jump_) != 0) return assertion_failed;
@@ -216,7 +217,8 @@ int FileWriter::try_commit() {
   while (code == EINTR) {
     MDB_txn* transaction = nullptr;
     code = guarded([&] { return write(transaction, json); });
-    if (transaction != nullptr) guarded([&] { return mdb_txn_abort(transaction), 0; });
+    // After a failed assertion the transaction may refer to stack frames of LMDB that are gone.
+    if (transaction != nullptr && code != assertion_failed) mdb_txn_abort(transaction);
   }
   return code;
 }

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <millrace/detail/errno_text.h>
 #include <millrace/detail/tar_members.h>
-#include <millrace/tar_members.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

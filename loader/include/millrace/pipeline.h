@@ -37,19 +37,6 @@ class Engine;
 
 namespace MILLRACE_API millrace {
 
-/// Request for the next batch (`Pipeline::next`).
-struct NextRequest {
-  /// Stream that uses the batch; null = the host. It must outlive the batch, unless the batch keeps
-  /// it.
-  Stream* stream = nullptr;
-  /// Maximal time to wait for data, or for another thread to release a batch. nullopt = as long as
-  /// the data takes, but not for slots that live batches hold.
-  std::optional<std::chrono::nanoseconds> timeout{};
-  /// Return the batch as soon as the copy of its first micro-batch is enqueued. `Batch::parts()`
-  /// then returns the micro-batches one by one, and waits for each without a timeout.
-  bool in_parts = false;
-};
-
 /// A run over a dataset. Batches come in order. The runtime's workers make them ahead, and their
 /// copies to the device begin before they are requested. If two threads call `next`, each gets a
 /// batch of its own.

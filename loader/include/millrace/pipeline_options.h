@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
+// The options of a run, and those of a request for a batch.
+//
 // Threads and lifetimes: options are values. They share ownership of the runtime, the batch
 // transform and the trace.
 #pragma once
@@ -23,6 +25,8 @@
 #include <string_view>
 
 namespace MILLRACE_API millrace {
+
+class Stream;
 
 /// Policy for the last batch of an epoch if the records do not fill it.
 enum class LastBatch {
@@ -168,6 +172,19 @@ struct PipelineOptions {
   RankOptions ranks{};
   ResumeOptions resume{};
   DebugOptions debug{};
+};
+
+/// Request for the next batch (`Pipeline::next`).
+struct NextRequest {
+  /// Stream that uses the batch; null = the host. It must outlive the batch, unless the batch keeps
+  /// it.
+  Stream* stream = nullptr;
+  /// Maximal time to wait for data, or for another thread to release a batch. nullopt = as long as
+  /// the data takes, but not for slots that live batches hold.
+  std::optional<std::chrono::nanoseconds> timeout{};
+  /// Return the batch as soon as the copy of its first micro-batch is enqueued. `Batch::parts()`
+  /// then returns the micro-batches one by one, and waits for each without a timeout.
+  bool in_parts = false;
 };
 
 }  // namespace millrace
