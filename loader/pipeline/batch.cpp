@@ -34,11 +34,11 @@ OutputSlot& Batch::output() const {
 BatchTensor Batch::operator[](std::string_view field) const {
   const std::size_t micro_batches = taken();
   if (micro_batches < consumer_->filled(*output_))
-    throw Error(
-        ErrorCode::invalid_argument,
-        "only " + std::to_string(micro_batches) + " of the batch's " +
-            std::to_string(consumer_->filled(*output_)) +
-            " micro-batches were taken; go through parts() first, or use next() for whole batches");
+    throw Error(ErrorCode::invalid_argument,
+                "only " + std::to_string(micro_batches) + " of the batch's " +
+                    std::to_string(consumer_->filled(*output_)) +
+                    " micro-batches were taken; go through micro_batches() first, or use next() "
+                    "for whole batches");
   const SlotLayout& layout = consumer_->layout();
   return {layout.field(output_->base, layout.spec().index_of(field), 0, output_->plan.size), *this};
 }

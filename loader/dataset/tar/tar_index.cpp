@@ -5,7 +5,6 @@
 #include <millrace/dataset.h>
 #include <millrace/detail/tar_members.h>
 #include <millrace/detail/webdataset_sample.h>
-#include <millrace/tar_members.h>
 #include <unistd.h>
 #include <xxhash.h>
 

@@ -182,7 +182,7 @@ struct NextRequest {
   /// Maximal time to wait for data, or for another thread to release a batch. nullopt = as long as
   /// the data takes, but not for slots that live batches hold.
   std::optional<std::chrono::nanoseconds> timeout{};
-  /// Return the batch as soon as the copy of its first micro-batch is enqueued. `Batch::parts()`
+  /// Return the batch as soon as the copy of its first micro-batch is enqueued. `micro_batches()`
   /// then returns the micro-batches one by one, and waits for each without a timeout.
   bool in_parts = false;
 };
