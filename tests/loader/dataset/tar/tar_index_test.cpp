@@ -95,7 +95,7 @@ TEST_F(StoredTarIndex, ThatIsDamagedIsNotUsed) {
   }
   for (const std::string& other : {sound + "x", sound.substr(0, sound.size() - 8), std::string()}) {
     write_file(index_, other);
-    EXPECT_THAT(warnings(), ElementsAre(HasSubstr("or damaged")));
+    EXPECT_THAT(warnings(), ElementsAre(HasSubstr("is not a tar index, or is damaged")));
     EXPECT_EQ(open_dataset(tar_)->size(), 3U);
   }
 }
