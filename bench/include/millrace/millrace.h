@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * millrace for C, and for every language that calls C: link libmillrace.so (pkg-config millrace-c,
+ * millrace for C, and for every language that calls C. Link libmillrace.so (pkg-config millrace-c,
  * or millrace::c by find_package). The C++ headers describe each part in detail; here each part is
  * a handle.
  *
@@ -9,30 +9,32 @@
  *     if (millrace_dataset_open("train.lmdb", &dataset, &error) != MILLRACE_OK)
  *       puts(error.message);
  *
- * Errors: every function that can fail returns a status and fills `error` unless that is null.
- * After a failure, the results that it returns through pointers are null or 0. No exception leaves
- * the library. A handle that is null, was freed before, or is of another kind gives
- * MILLRACE_INVALID_ARGUMENT.
+ * Errors: every function that can fail returns a status and fills `error` unless `error` is null.
+ * After a failure, the results that the function returns through pointers are null or 0. No
+ * exception leaves the library. A handle that is null, was freed before, or is of another kind
+ * gives MILLRACE_INVALID_ARGUMENT.
  *
  * Handles: the caller owns each handle and frees it with the function of its kind. These functions
- * accept null and ignore a handle that was freed before. A pipeline shares its dataset, transform
- * and runtime, and a DLPack tensor its batch. They may be freed in any order.
+ * accept null and ignore a handle that was freed before. A pipeline keeps its dataset, transform
+ * and runtime alive. A DLPack tensor keeps its batch alive. So free handles in any order.
  *
  * Threads: all functions may be called from any thread at once, even with the same handle. If one
- * thread frees a handle while others are in calls with it, its object lives until these calls
- * return. millrace_pipeline_stop ends a millrace_pipeline_next that waits. A thread in a call must
- * not be cancelled. Free a pipeline with callbacks before anything that the callbacks need ends,
- * such as an interpreter.
+ * thread frees a handle while others are in calls with it, the handle's object lives until these
+ * calls return. millrace_pipeline_stop ends a millrace_pipeline_next that waits. A thread in a call
+ * must not be cancelled. If callbacks need something that ends, such as an interpreter, free their
+ * pipeline before that.
  *
- * Fork: a child of fork() has none of the threads. It may free the parent's handles, which has no
- * effect, and make new ones.
+ * Fork: a child of fork() has none of the threads. It may make new handles. It may also free the
+ * parent's handles; this has no effect.
  *
- * Texts are UTF-8 and end in 0. Set all of a struct to 0 first. A member `struct_bytes` has the
- * size of its struct: a later library may know more members and tells the version by it. Structs
- * without it never change.
+ * Texts are UTF-8 and end in 0.
  *
- * Tensors have the types of <dlpack/dlpack.h> (Debian: libdlpack-dev). This header does not include
- * it.
+ * Structs: first set all of a struct to 0. Then set `struct_bytes` to the struct's size. A later
+ * library whose struct has more members recognises the caller's version by this size. Structs
+ * without this member never change.
+ *
+ * Tensors have the types of <dlpack/dlpack.h> (Debian: libdlpack-dev). millrace.h does not include
+ * that header.
  */
 #ifndef MILLRACE_MILLRACE_H
 #define MILLRACE_MILLRACE_H
@@ -70,7 +72,7 @@ enum {
   MILLRACE_NO_MEMORY = 15        /* an allocation failed */
 };
 
-/* Description of an error. The message names file, key and value; one that is too long is
+/* Description of an error. The message names file, key and value. A message that is too long is
  * truncated. */
 typedef struct millrace_error {
   millrace_status status;
@@ -104,27 +106,27 @@ typedef struct millrace_record {
   size_t n_fields;
 } millrace_record;
 
-/* A dataset that the caller implements. Several threads call the callbacks at once; a reader is
- * used by one thread at a time. Readers and `user` may be freed on any thread.
+/* A dataset that the caller implements. Several threads call the callbacks at once. Only one thread
+ * at a time uses a reader. Readers and `user` may be freed on any thread.
  *
- * A callback that fails writes a message into `error->message`, which is empty before. It returns
- * MILLRACE_INVALID_ARGUMENT, _NOT_FOUND, _IO, _CORRUPT, _BAD_RECORD, _TRANSFORM or _DEVICE; any
- * other value counts as MILLRACE_INTERNAL. */
+ * A callback that fails writes a message into `error->message`, which is empty before the call. The
+ * callback returns MILLRACE_INVALID_ARGUMENT, _NOT_FOUND, _IO, _CORRUPT, _BAD_RECORD, _TRANSFORM or
+ * _DEVICE. Any other value except MILLRACE_OK counts as MILLRACE_INTERNAL. */
 typedef struct millrace_dataset_callbacks {
   size_t struct_bytes; /* sizeof(millrace_dataset_callbacks) */
   void* user;          /* passed to the callbacks below */
   const char* name;    /* for messages */
   uint64_t size;       /* number of records */
-  /* Makes a reader for one thread, which is passed to the next two callbacks. Null = `user` is the
-   * reader. */
+  /* Makes a reader for one thread. The next two callbacks get this reader. If this callback is
+   * null, `user` is the reader. */
   millrace_status (*make_reader)(void* user, void** reader, millrace_error* error);
   void (*free_reader)(void* reader); /* called only for readers that were made; may be null */
-  /* Fills in `record->fields` and `n_fields`, which stay valid until this reader's next call.
-   * MILLRACE_BAD_RECORD: this record alone cannot be read, and the pipeline's policy for bad
+  /* Fills in `record->fields` and `n_fields`. The fields stay valid until this reader's next call.
+   * MILLRACE_BAD_RECORD means that this record alone cannot be read; the pipeline's policy for bad
    * records applies. Any other failure ends the run. */
   millrace_status (*read)(void* reader, uint64_t index, millrace_record* record,
                           millrace_error* error);
-  /* Hint that these records are read soon; called on a thread of its own. May be null. */
+  /* Tells that these records are read soon. It is called on a thread of its own. May be null. */
   void (*prefetch)(void* user, const uint64_t* indices, size_t n_indices);
   /* Called once, after the last use of `user`. May be null. */
   void (*free_user)(void* user);
@@ -161,24 +163,24 @@ MILLRACE_C_API millrace_status millrace_dataset_create(const millrace_dataset_ca
 /* Returns the number of records. */
 MILLRACE_C_API millrace_status millrace_dataset_size(const millrace_dataset* dataset,
                                                      uint64_t* size, millrace_error* error);
-/* Returns a JSON object: "name", "records", "classes", "fields", "files", "fingerprint" (16
- * hexadecimal digits or null), "warnings". Bytes of a name that are not UTF-8 are written as
- * "\xe9". */
+/* Returns a JSON object with "name", "records", "classes", "fields", "files", "fingerprint" (16
+ * hexadecimal digits or null) and "warnings". Replaces each byte of a name that is not UTF-8 by its
+ * hexadecimal code, for example "\xe9". */
 MILLRACE_C_API millrace_status millrace_dataset_describe(const millrace_dataset* dataset,
                                                          char** json, millrace_error* error);
 MILLRACE_C_API void millrace_dataset_free(millrace_dataset* dataset);
 
 /* ---- Transforms: record -> sample. ---- */
 
-/* A named field of a sample. Types: uint8, int8, int16, uint16, int32, uint32, int64, uint64, bool,
- * float16, bfloat16, float32, float64. A shape has up to 5 extents. A field that is called "index"
- * or "valid" replaces millrace's own. */
+/* A named field of a sample. `dtype` is one of uint8, int8, int16, uint16, int32, uint32, int64,
+ * uint64, bool, float16, bfloat16, float32, float64. A shape has up to 5 extents. A field that is
+ * called "index" or "valid" replaces millrace's field of that name. */
 typedef struct millrace_field_spec {
   const char* name;
   const char* dtype;
   size_t rank;
   size_t shape[5];
-  /* 1: the length varies and shape[0] is its maximum; batches then also have a field NAME.length
+  /* 1: the length varies, and shape[0] is its maximum. Batches then also have a field NAME.length
    * (uint32). */
   int32_t variable;
 } millrace_field_spec;
@@ -190,13 +192,14 @@ typedef struct millrace_random millrace_random;
 typedef struct millrace_sample {
   /* Memory of each field, in the order of the transform's fields. Every byte must be written. */
   void* const* fields;
-  /* Length of each variable field in this sample, at most shape[0]; 0 if it is not set. */
+  /* Length of each variable field in this sample, at most shape[0]; 0 unless it is set. */
   size_t* lengths;
   millrace_random* random;
 } millrace_sample;
 
-/* A transform that the caller implements. Several threads call the callbacks at once; a worker is
- * used by one thread at a time. Callbacks report failures as those of datasets do. */
+/* A transform that the caller implements. Several threads call the callbacks at once. Only one
+ * thread at a time uses a worker. Callbacks report failures in the same way as dataset
+ * callbacks. */
 typedef struct millrace_transform_callbacks {
   size_t struct_bytes; /* sizeof(millrace_transform_callbacks) */
   void* user;
@@ -205,11 +208,11 @@ typedef struct millrace_transform_callbacks {
   const char* description; /* for the report; may be null */
   /* Fingerprint of everything that determines the samples; part of the state. 0 = none. */
   uint64_t fingerprint;
-  /* Makes a worker for one thread, which is passed to the next two callbacks. Null = `user` is the
-   * worker. */
+  /* Makes a worker for one thread. The next two callbacks get this worker. If this callback is
+   * null, `user` is the worker. */
   millrace_status (*make_worker)(void* user, void** worker, millrace_error* error);
   void (*free_worker)(void* worker); /* called only for workers that were made; may be null */
-  /* Makes a sample. MILLRACE_BAD_RECORD: the record cannot be made into a sample, and the
+  /* Makes a sample. MILLRACE_BAD_RECORD means that the record cannot be made into a sample; the
    * pipeline's policy for bad records applies. Any other failure ends the run. */
   millrace_status (*make)(void* worker, const millrace_record* record, millrace_sample* sample,
                           millrace_error* error);
@@ -217,8 +220,9 @@ typedef struct millrace_transform_callbacks {
   void (*free_user)(void* user);
 } millrace_transform_callbacks;
 
-/* Makes the transform of image_transform() of <millrace/image_transform.h>. `recipe` is the name of
- * a preset, such as "train" or "eval", or a recipe as JSON, as `millrace recipe` prints it. */
+/* Makes a transform as image_transform() of <millrace/image_transform.h> does. `recipe` is the name
+ * of a preset ("train" or "eval", for example) or a recipe in JSON. `millrace recipe` prints such
+ * recipes. */
 MILLRACE_C_API millrace_status millrace_transform_images(const char* recipe,
                                                          millrace_transform** transform,
                                                          millrace_error* error);
@@ -243,9 +247,10 @@ MILLRACE_C_API millrace_status
 millrace_transform_create(const millrace_transform_callbacks* callbacks,
                           millrace_transform** transform, millrace_error* error);
 /* Returns the fields of the samples: a JSON list of objects with "name", "dtype", "shape",
- * "variable". An image transform names the label as an int64. A pipeline leaves the label out if
- * the dataset has no labels, and makes it uint8 of variable length if labels are texts. A batch has
- * its actual fields (millrace_batch_fields). */
+ * "variable". For an image transform, the list gives the label's dtype as int64. A pipeline leaves
+ * the label out if the dataset has no labels. If labels are texts, the pipeline makes the label
+ * uint8 of variable length. millrace_batch_fields() returns the names of a batch's actual
+ * fields. */
 MILLRACE_C_API millrace_status millrace_transform_fields(const millrace_transform* transform,
                                                          char** json, millrace_error* error);
 MILLRACE_C_API void millrace_transform_free(millrace_transform* transform);
@@ -257,8 +262,9 @@ MILLRACE_C_API double millrace_random_uniform(millrace_random* random);
 
 /* ---- Pipelines. ---- */
 
-/* Makes workers that several pipelines share. `options` has the form of the pipeline's; only
- * "workers" and, in "run", "local_rank" and "local_world" are used. Null = the defaults. */
+/* Makes workers that several pipelines share. `options` has the same format as `options` of
+ * millrace_pipeline_setup. Only "workers" and, in "run", "local_rank" and "local_world" are used.
+ * Null = the defaults. */
 MILLRACE_C_API millrace_status millrace_runtime_create(const char* options,
                                                        millrace_runtime** runtime,
                                                        millrace_error* error);
@@ -270,11 +276,12 @@ typedef struct millrace_pipeline_setup {
   millrace_transform* transform;
   millrace_runtime* runtime; /* null = the pipeline makes its own workers, as set by `options` */
   const char* device;        /* "host" or "cuda:N"; null = "host" */
-  /* JSON, as `millrace tune --out` writes it; load_options() of <millrace/options_file.h> has all
-   * keys: {"format": 1, "options": {"workers": 2, "batch_size": 64},
-   *        "run": {"seed": 7, "epochs": 90}}. Null = the defaults. */
+  /* JSON in the format that `millrace tune --out` writes. Null = the defaults. load_options() of
+   * <millrace/options_file.h> lists all keys. For example:
+   *     {"format": 1, "options": {"workers": 2, "batch_size": 64},
+   *      "run": {"seed": 7, "epochs": 90}} */
   const char* options;
-  const char* state; /* resume point: result of a state function below; null = from the beginning */
+  const char* state; /* result of a state function below, to resume there; null = the beginning */
 } millrace_pipeline_setup;
 
 MILLRACE_C_API millrace_status millrace_pipeline_create(const millrace_pipeline_setup* setup,
@@ -282,17 +289,19 @@ MILLRACE_C_API millrace_status millrace_pipeline_create(const millrace_pipeline_
                                                         millrace_error* error);
 /* Returns the next batch, or MILLRACE_END.
  *
- * `stream` 0: for use on the host; the call returns when the data can be read. On a GPU, `stream`
- * is a cudaStream_t as an integer: that stream waits for the data, not this thread. The stream must
- * outlive the batch and its tensors. 0 is never CUDA's default stream: where a library gives that
- * stream as 0, as PyTorch does, pass 1. The value 2, the per-thread default stream, is refused: it
- * is another stream on each thread, and batches may be freed on any thread.
+ * `stream` 0 means that the batch is for use on the host; the call returns when the data can be
+ * read. On a GPU, `stream` is a cudaStream_t as an integer. The stream waits for the data; this
+ * thread does not wait for the GPU. The stream must outlive the batch and its tensors. 0 never
+ * means CUDA's default stream. For that stream pass 1, even if a library (PyTorch) calls it 0. The
+ * value 2, the per-thread default stream, is refused: it is another stream on each thread, and
+ * batches may be freed on any thread.
  *
- * `timeout_seconds` limits the wait. A negative value waits as long as the data takes, but returns
- * MILLRACE_SLOTS_EXHAUSTED if live batches hold every slot.
+ * `timeout_seconds` limits the wait. With a negative value the call waits as long as the data
+ * takes. Such a call returns MILLRACE_SLOTS_EXHAUSTED if live batches hold every slot.
  *
- * The run goes on after MILLRACE_INVALID_ARGUMENT for an argument, MILLRACE_TIMEOUT and
- * MILLRACE_SLOTS_EXHAUSTED. Any other failure ends the run; later calls return it again. */
+ * The run continues after MILLRACE_TIMEOUT, MILLRACE_SLOTS_EXHAUSTED, and MILLRACE_INVALID_ARGUMENT
+ * if an argument of this call was wrong. Any other failure ends the run; later calls return the
+ * same failure. */
 MILLRACE_C_API millrace_status millrace_pipeline_next(millrace_pipeline* pipeline, uintptr_t stream,
                                                       double timeout_seconds,
                                                       millrace_batch** batch,
@@ -303,22 +312,21 @@ MILLRACE_C_API millrace_status millrace_pipeline_batches_per_epoch(
 MILLRACE_C_API millrace_status millrace_pipeline_total_batches(const millrace_pipeline* pipeline,
                                                                uint64_t* batches,
                                                                millrace_error* error);
-/* Returns the state after the last batch that was handed out, from which a new pipeline can resume:
- * JSON, one line. */
+/* Returns the state after the last batch that was handed out, as one line of JSON. A new pipeline
+ * can resume from it. */
 MILLRACE_C_API millrace_status millrace_pipeline_state(const millrace_pipeline* pipeline,
                                                        char** json, millrace_error* error);
-/* Returns a report since the start or the last `restart`, as a JSON object whose keys are the
- * members of `Report` in <millrace/report.h>. If `restart` is not 0, a new report begins. */
+/* Returns a report since the start or the last `restart`, as a JSON object. to_json() of
+ * <millrace/report.h> describes the object. If `restart` is not 0, a new report begins. */
 MILLRACE_C_API millrace_status millrace_pipeline_report(millrace_pipeline* pipeline,
                                                         int32_t restart, char** json,
                                                         millrace_error* error);
 /* Ends the run: a waiting millrace_pipeline_next returns MILLRACE_STOPPED. If a stage hangs for
- * longer than "stop_timeout_ms", returns MILLRACE_TIMEOUT with the name of the stage in the
- * message. */
+ * longer than "stop_timeout_ms", returns MILLRACE_TIMEOUT. The message then names the stage. */
 MILLRACE_C_API millrace_status millrace_pipeline_stop(millrace_pipeline* pipeline,
                                                       millrace_error* error);
-/* Stops the run unless it is stopped already. Waits at most "stop_timeout_ms" for a stage that
- * hangs. */
+/* Stops the run unless it is stopped already, and frees the handle. Waits at most "stop_timeout_ms"
+ * for a stage that hangs. */
 MILLRACE_C_API void millrace_pipeline_free(millrace_pipeline* pipeline);
 
 /* ---- Batches. ---- */
@@ -338,28 +346,31 @@ typedef struct millrace_batch_facts {
 MILLRACE_C_API millrace_status millrace_batch_describe(const millrace_batch* batch,
                                                        millrace_batch_facts* facts,
                                                        millrace_error* error);
-/* Returns a field of all samples: one of the transform's, "index" (uint64, the record of each) or
- * "valid" (uint8). The caller owns the tensor and must call its deleter once. The tensor shares the
- * batch. See <millrace/dlpack.h> for streams. */
+/* Returns the field `name` of all samples. millrace_batch_fields() lists the names. "index"
+ * (uint64) has the index of each sample's record. "valid" (uint8) tells which samples are valid.
+ * The caller owns the tensor and must call its deleter once. The tensor keeps the batch alive.
+ * <millrace/dlpack.h> tells about streams. */
 MILLRACE_C_API millrace_status millrace_batch_field(const millrace_batch* batch, const char* name,
                                                     struct DLManagedTensor** tensor,
                                                     millrace_error* error);
-/* The same as a DLPack 1.0 tensor. If `read_only` is not 0, the tensor is flagged as read-only. */
+/* Returns the same field as a DLPack 1.0 tensor. If `read_only` is not 0, the tensor is flagged as
+ * read-only. */
 MILLRACE_C_API millrace_status
 millrace_batch_field_versioned(const millrace_batch* batch, const char* name, int32_t read_only,
                                struct DLManagedTensorVersioned** tensor, millrace_error* error);
-/* Returns the names of the batch's fields, in order: a JSON list of texts. */
+/* Returns the names of the batch's fields, in order, as a JSON list of texts. */
 MILLRACE_C_API millrace_status millrace_batch_fields(const millrace_batch* batch, char** json,
                                                      millrace_error* error);
-/* Returns the state after this batch, from which a new pipeline can resume. */
+/* Returns the state after this batch. A new pipeline can resume from it. */
 MILLRACE_C_API millrace_status millrace_batch_state(const millrace_batch* batch, char** json,
                                                     millrace_error* error);
-/* Records a use of the batch on another stream of its GPU (as for millrace_pipeline_next). The slot
- * is not used again before this work ends. */
+/* Records a use of the batch on another stream of its GPU. `stream` is as in
+ * millrace_pipeline_next, but not 0. The slot is reused only after the stream's work on the batch
+ * ends. */
 MILLRACE_C_API millrace_status millrace_batch_record_stream(const millrace_batch* batch,
                                                             uintptr_t stream,
                                                             millrace_error* error);
-/* Frees the batch. Its slot is used again once its tensors are freed, too. */
+/* Frees the batch. Its slot is reused only after its tensors are freed, too. */
 MILLRACE_C_API void millrace_batch_free(millrace_batch* batch);
 
 #ifdef __cplusplus

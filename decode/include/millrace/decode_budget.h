@@ -37,9 +37,9 @@ struct DecodeLimits {
   /// over the whole image.
   std::uint64_t max_scan_pixels = 1'000'000'000;
   /// Memory in bytes, at least 1, that the decoders of one budget may hold at once. Only images of
-  /// more than `DecodeBudget::small_bytes` count. An image that needs more by itself is bad. An
-  /// image takes 3 bytes for each pixel of its region. An image stored in several scans also takes
-  /// 2 bytes for each pixel of each component as stored.
+  /// more than `DecodeBudget::small_bytes` count. An image that alone needs more than this limit is
+  /// bad. An image takes 3 bytes for each pixel of its region. An image stored in several scans
+  /// also takes 2 bytes for each pixel of each component as stored.
   std::uint64_t max_decode_bytes = default_decode_bytes();
 };
 
@@ -79,9 +79,10 @@ class DecodeBudget {
 
   const DecodeLimits& limits() const { return limits_; }
 
-  /// Takes memory for one image: nothing for up to `small_bytes`, and the whole budget for more
-  /// than the budget. Waits until the memory is free. Callers are served in the order of their
-  /// calls. A thread that holds a reservation of this budget must not ask for another one.
+  /// Takes memory for one image. Takes nothing if `bytes` <= `small_bytes`. Takes the whole budget
+  /// if `bytes` is larger than the budget. Waits until the memory is free. Callers are served in
+  /// the order of their calls. A thread that holds a reservation of this budget must not ask for
+  /// another one.
   Reservation take(std::uint64_t bytes);
 
  private:
@@ -89,8 +90,9 @@ class DecodeBudget {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t free_;
-  /// Ticket numbers: of the next caller, and of the next caller to be served.
+  /// The ticket that the next caller of `take` gets.
   std::uint64_t next_ = 0;
+  /// The ticket that is served next.
   std::uint64_t served_ = 0;
 };
 

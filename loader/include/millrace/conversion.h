@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversion of images on the device, as a trainer requests it. These are plain values, which the
-// pipeline copies. Threads: each thread may use its own object.
+// pipeline copies. Threads: a thread must not change an object that other threads use.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -21,8 +21,8 @@ enum class ImageLayout : std::uint8_t {
 
 /// Conversion of a batch's images on the device (`PipelineOptions::conversion`). Images are copied
 /// as uint8, NHWC. The result is that of torchvision's `ToTensor` and `Normalize`: (value / 255 -
-/// mean) / std in float32, rounded to nearest even if `dtype` has 16 bits. The bits are the same on
-/// every device (`ConversionWork::run_on_host`).
+/// mean) / std in float32, rounded to nearest even if `dtype` has 16 bits. Every device gives the
+/// same bits. `ConversionWork::run_on_host` is the reference.
 struct Conversion {
   static constexpr std::size_t max_channels = 4;
 
@@ -32,8 +32,8 @@ struct Conversion {
   /// uint8 (values unchanged), float16, bfloat16 or float32.
   DType dtype = DType::float32;
   ImageLayout layout = ImageLayout::nchw;
-  /// One value per channel, for pixel values scaled to 0 to 1. For uint8 only mean 0 and std 1 are
-  /// allowed.
+  /// `mean` and `std` have one value per channel, for pixel values scaled to 0 to 1. For uint8 only
+  /// mean 0 and std 1 are allowed.
   std::array<float, max_channels> mean{0, 0, 0, 0};
   std::array<float, max_channels> std{1, 1, 1, 1};
 

@@ -18,8 +18,7 @@
 // Threads: all methods may be called from any thread at once. Only one thread at a time may record
 // an event. Lifetimes: memory that a stream's work uses must not be freed before the stream has
 // finished that work. A device outlives its streams, events and memory. Destroying these must not
-// wait for other work of the device, because pipelines destroy them where they promise to end in
-// time.
+// wait for other work of the device: pipelines do it in calls that promise to end in time.
 
 namespace MILLRACE_API millrace {
 
@@ -45,7 +44,7 @@ class Event {
   virtual ~Event() = default;
   /// Whether the stream has passed the point. Never blocks.
   virtual bool complete() const = 0;
-  /// Blocks the calling thread, which sleeps, until `complete()` or until the timeout; returns
+  /// Blocks until `complete()` or until the timeout. The calling thread sleeps meanwhile. Returns
   /// `complete()`.
   virtual bool wait(std::chrono::nanoseconds timeout) const = 0;
   /// Time at which the stream passed the point, for an event that was recorded and is complete.
@@ -55,9 +54,9 @@ class Event {
   }
 };
 
-/// An ordered queue of asynchronous work. Every call but `synchronize` returns at once. May be used
-/// from any thread at once. Streams and events of different devices must not be mixed. All calls
-/// throw `Error` (`device`) when the device fails.
+/// An ordered queue of asynchronous work. Every call but `synchronize` returns at once. A stream
+/// may be used from any thread at once. Streams and events of different devices must not be mixed.
+/// All calls throw `Error` (`device`) when the device fails.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -65,9 +64,10 @@ class Stream {
   virtual void copy(void* destination, const void* source, std::size_t bytes) = 0;
   /// Enqueues a copy of `bytes` bytes within the memory of the device.
   virtual void copy_on_device(void* destination, const void* source, std::size_t bytes) = 0;
-  /// Enqueues the kernel that `work` names, with its arguments, which lie in device memory. All
-  /// kinds of work use this call, so a new kernel needs no new method. Throws `Error` (`device`) if
-  /// this device has no such kernel.
+  /// Enqueues the kernel that `work` names, with the arguments that `work` refers to. The arguments
+  /// lie in host memory; the sample data that they point to lies in device memory. All kinds of
+  /// work use this call, so a new kernel needs no new method. Throws `Error` (`device`) if this
+  /// device has no such kernel.
   virtual void launch(const DeviceWork& work) = 0;
   /// Moves the event to this point of the stream.
   virtual void record(Event& event) = 0;
@@ -117,16 +117,16 @@ class Device {
   /// Allocates page-aligned host memory that the device copies from at full speed (pinned). Its
   /// pages lie on `node` if the system allows.
   virtual Memory allocate_host(std::size_t bytes, const NumaNode& node) = 0;
-  /// Whether the runtime may keep memory of `allocate_host` after a pipeline returns it, and reuse
-  /// it for the next pipeline over a device of the same `name`. That device may be another object,
-  /// so the memory must be able to outlive this one. False by default.
+  /// Whether the runtime may keep memory of `allocate_host` after a pipeline returns it. The next
+  /// pipeline over a device of the same `name` may then get that memory. Its device may be another
+  /// object, so the memory must be able to outlive this device. False by default.
   virtual bool keeps_host_memory() const { return false; }
   /// Allocates memory of the device, aligned to 256 bytes or more.
   virtual Memory allocate_device(std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
-  /// Makes an event that measures `Event::passed_at`, if the device can. Other events may skip
-  /// that, to save work.
+  /// Makes an event that measures `Event::passed_at`, if the device can. Events of `make_event`
+  /// need not measure it, which saves work.
   virtual std::unique_ptr<Event> make_timed_event() { return make_event(); }
   /// Prepares the calling thread, one of the pipeline's own, for calls of this device.
   virtual void bind_thread() {}

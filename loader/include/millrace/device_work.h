@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work for a stream beside copies and events, as the arguments of a kernel. It is public for
-// authors of devices and kernels; a trainer does not need it.
+// Work for a stream that is not a copy or an event: the arguments of a kernel. This header is
+// public for authors of devices and kernels; a trainer does not need it.
 //
 // Threads: a `DeviceWork` is for the thread that makes it.
-// Lifetimes: it refers to the arguments that it was made of. A stream copies the arguments that it
-// needs before `launch` returns. The memory that they point to must stay valid until the stream has
-// done the work.
+// Lifetimes: a `DeviceWork` refers to the arguments that it was made of. A stream copies the
+// arguments that it needs before `launch` returns. The memory that the arguments point to must stay
+// valid until the stream has done the work.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -17,8 +17,8 @@
 
 namespace MILLRACE_API millrace {
 
-/// The arguments of a kernel: a plain struct that has the kernel's name and does its work on the
-/// host, which is the reference for what devices do:
+/// The arguments of a kernel: a plain struct with the kernel's name. `run_on_host` does the same
+/// work on the host; devices must produce its result. For example:
 ///     struct FlipWork {
 ///       static constexpr const char* kernel = "flip";
 ///       std::uint8_t* pixels = nullptr;
@@ -30,7 +30,8 @@ concept KernelArguments = std::is_trivially_copyable_v<Work> && requires(const W
   work.run_on_host();
 };
 
-/// Arguments of any kernel. A device looks up its own kernel for them.
+/// Holds the arguments of any kernel by reference. Each device finds its own kernel by the type of
+/// the arguments.
 class DeviceWork {
  public:
   /// Implicit, so that callers can write `stream.launch(FlipWork{...})`.

@@ -18,8 +18,8 @@
 
 namespace MILLRACE_API millrace {
 
-/// The workload that options were tuned for. Loading does not compare it. `millrace bench --config`
-/// warns if `recipe` differs.
+/// The workload that options were tuned for. `load_options` does not compare it with anything.
+/// `millrace bench --config` warns if `recipe` differs.
 struct TunedFor {
   std::string dataset;
   std::uint64_t records = 0;
@@ -34,7 +34,7 @@ struct TunedFor {
 /// Content of an options file: tuned options, and the workload and machine that they were tuned
 /// for.
 struct SavedOptions {
-  /// `save_options` writes only batch_size, prefetch and micro_batches of these.
+  /// `save_options` writes only three of these options: batch_size, prefetch and micro_batches.
   PipelineOptions pipeline;
   /// Value for `RuntimeOptions::workers`; 0 = one per usable processor.
   unsigned workers = 0;
@@ -46,8 +46,8 @@ struct SavedOptions {
 
 /// An options file as read on this machine.
 struct LoadedOptions : SavedOptions {
-  /// Differences between this machine and the file's, one sentence each; empty if they are the
-  /// same. The options work here too, but others may be better.
+  /// Differences between this machine and the file's machine, one sentence each; empty if the
+  /// machines are the same. The options work here too, but others may be better.
   std::vector<std::string> machine_differences;
 };
 
@@ -57,8 +57,9 @@ struct LoadedOptions : SavedOptions {
 ///      "why": "...",
 ///      "tuned_for": {"dataset": "train.lmdb", "records": 500, "recipe": {...}, "step_ms": 30},
 ///      "machine": {"cpu": "...", "cores": 2, "numa_nodes": 1, "memory_bytes": 8349589504}}
-/// A person may add "run" with further settings. Each key sets the member of `PipelineOptions` of
-/// that name:
+/// A person may add "run" with further settings. Most of its keys set the option of the same name.
+/// "length_field" is the field for `Order::bucketed_by`. "resume_anyway" sets `resume.anyway`.
+/// "stop_timeout_ms" sets `debug.stop_timeout`.
 ///     "run": {"name": "train", "seed": 7, "epochs": 90,
 ///             "order": "shuffled" | "sequential" | "blocks" | "bucketed", "block_records": 1024,
 ///             "window_blocks": 16, "length_field": "text", "window_records": 8192,
@@ -70,24 +71,24 @@ struct LoadedOptions : SavedOptions {
 ///             "nodes": "device" | "all", "rank": 0, "world": 1, "local_rank": 0, "local_world": 1,
 ///             "global_batch_size": 256, "resume_anyway": false, "stop_timeout_ms": 1000}
 /// "format" and "options" are required. "order": "bucketed" requires "length_field" and
-/// "group_records". A "world" above 1 requires "rank". Other missing keys have the default of their
-/// struct, and a missing machine is not compared.
+/// "group_records". A "world" above 1 requires "rank". Any other missing key has the default of its
+/// struct. A missing machine is not compared.
 ///
-/// Throws `Error` that names file, key and value: `not_found` for a missing file, `io`, or
-/// `invalid_argument` for malformed JSON, an unknown key, a wrong type, a value out of range or a
-/// newer format. A trainer uses it like this:
+/// Throws an `Error` that names file, key and value. The error is `not_found` for a missing file,
+/// and `io` for a file that cannot be read. It is `invalid_argument` for malformed JSON, an unknown
+/// key, a wrong type, a value out of range or a newer format. Use in a trainer:
 ///     auto loaded = load_options("train.json");
 ///     loaded.pipeline.runtime = make_runtime({.workers = loaded.workers});
 /// With several ranks on a host, also pass `local_rank` and `local_world` to `make_runtime`.
 LoadedOptions load_options(const std::filesystem::path& path);
 
-/// Does the same for a text; `source` names it in messages.
+/// Does the same for a text. Messages call the text `source`.
 LoadedOptions options_from_json(std::string_view text, const std::string& source = "options");
 
-/// Writes `workers`, `why`, `tuned_for`, `machine` and, of `pipeline`, batch_size, prefetch and
-/// micro_batches. `load_options` returns these values again. An existing file is overwritten in
-/// place, so a crash meanwhile can leave an incomplete file. Throws `Error`: `io`, or
-/// `invalid_argument` for options that `load_options` would refuse.
+/// Writes `workers`, `why`, `tuned_for` and `machine`. Of `pipeline` it writes only batch_size,
+/// prefetch and micro_batches. `load_options` returns these values again. An existing file is
+/// overwritten in place, so a crash meanwhile can leave an incomplete file. Throws `Error`: `io`,
+/// or `invalid_argument` for options that `load_options` would refuse.
 void save_options(const std::filesystem::path& path, const SavedOptions& options);
 
 }  // namespace millrace

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry point of the loader: a trainer describes a run in `PipelineOptions`, makes a `Pipeline`
-// of it and takes batches from it.
+// The entry point of the loader. A trainer describes a run in `PipelineOptions`, makes a `Pipeline`
+// with these options, and takes batches from the pipeline.
 //
 // Threads: every method of a `Pipeline` may be called from any thread, several at a time. Only
 // moving and destroying it require that no other thread uses it.
 // Lifetimes: a pipeline shares ownership of its dataset, transform, device and runtime. A `Batch`
-// may outlive its pipeline. A stream that is given to `next` must outlive the batches that are used
-// on it, unless they keep it (`Batch::record_stream`).
-// Fork: a child of fork() has none of the pipeline's threads. Destructors return at once in the
-// child and free nothing; using a pipeline there is an error. Fork before making the first
-// pipeline, or make new pipelines in the child.
+// may outlive its pipeline. A stream must outlive the batches used on it, unless a batch keeps the
+// stream alive (see `Batch::record_stream`).
+// Fork: a child of fork() has none of the pipeline's threads. In the child, destructors return at
+// once and free nothing. Using the parent's pipeline there is an error. Fork before making the
+// first pipeline, or make new pipelines in the child.
 #pragma once
 
 #include <millrace/batch.h>
@@ -42,31 +42,32 @@ namespace MILLRACE_API millrace {
 /// batch of its own.
 class Pipeline {
  public:
-  /// Allocates memory for all slots and starts working. Throws `Error`: `invalid_argument` that
-  /// names the wrong option; `device` if the device cannot provide memory, a stream or an event;
-  /// for `Order::bucketed_by` any error of reading; without `PipelineOptions::runtime` also the
-  /// errors of `Runtime`. Throws `std::system_error` if a thread cannot be started.
+  /// Allocates memory for all slots and starts working. Throws `Error` (`invalid_argument`) that
+  /// names the wrong option. Throws `Error` (`device`) if the device cannot provide memory, a
+  /// stream or an event. With `Order::bucketed_by`, also throws the errors of reading. Without
+  /// `PipelineOptions::runtime`, also throws the errors of `Runtime`. Throws `std::system_error` if
+  /// a thread cannot be started.
   Pipeline(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
            std::shared_ptr<Device> device, PipelineOptions options = {});
   /// Stops the run. Returns within `debug.stop_timeout` even if a call of the dataset, transform or
-  /// device hangs. Objects that the call uses are then kept until it returns, and `debug.on_stuck`
-  /// is called.
+  /// device hangs. Objects that the call uses are then kept until the call returns, and
+  /// `debug.on_stuck` is called.
   ~Pipeline();
   Pipeline(Pipeline&&) noexcept;
   Pipeline& operator=(Pipeline&&) noexcept;
 
-  /// Returns the next batch; an empty one after the last epoch. Blocks until the batch is made.
-  /// With a stream, the stream waits for the data, and this thread does not wait for the device.
-  /// Without a stream, it returns when the data can be read; on a device that copies it waits for
-  /// the copy.
+  /// Returns the next batch, or an empty batch after the last epoch. Blocks until the batch is
+  /// made. With a stream, the stream waits for the data, and this thread does not wait for the
+  /// device. Without a stream, the call returns when the data can be read. If the device copies
+  /// data, the call also waits for the copy.
   ///
-  /// Throws the run's first error, on every call from then on. Also throws `Error`s after which the
-  /// run continues: `slots_exhausted` if live batches hold every slot and no timeout was given;
-  /// `timeout` when that has passed; `invalid_argument` while the stream is being captured into a
-  /// graph.
+  /// After the run's first error, every call throws that error. The run continues after three other
+  /// `Error`s. `slots_exhausted` is thrown if live batches hold every slot and no timeout was
+  /// given. `timeout` is thrown if a timeout was given and has passed. `invalid_argument` is thrown
+  /// while the stream is being captured into a graph.
   Batch next(const NextRequest& request);
-  /// Short forms: on a stream, on a stream with a timeout, on the host, and micro-batch by
-  /// micro-batch.
+  /// The short forms take a batch on a stream, on a stream with a timeout, on the host, or
+  /// micro-batch by micro-batch.
   Batch next(Stream& stream);
   Batch next(Stream& stream, std::chrono::nanoseconds timeout);
   Batch next();
@@ -77,14 +78,14 @@ class Pipeline {
   /// Number of batches in the whole run, including those before `resume.from`; nullopt if it never
   /// ends.
   std::optional<std::uint64_t> total_batches() const;
-  /// State from which a new pipeline would continue: after the last batch handed out.
+  /// State after the last batch handed out. A new pipeline can continue from it.
   State state() const;
   /// Statistics since the start or the last `restart_report()`.
   Report report() const;
-  /// Resets the report's times and counts, after a warm-up. Bad records and memory stay.
+  /// Resets the report's times and counts. Call it after a warm-up. Bad records and memory stay.
   void restart_report();
-  /// Does `report()` and `restart_report()` in one step, which costs less. Consecutive reports have
-  /// neither gaps nor overlaps.
+  /// Does `report()` and `restart_report()` in one step, which costs less. The periods of
+  /// consecutive reports have neither gaps nor overlaps.
   Report take_report();
 
   /// Ends the run: threads in `next` get an `Error` (`stopped`). Throws `Error` (`timeout`, with

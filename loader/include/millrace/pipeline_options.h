@@ -31,29 +31,30 @@ class Stream;
 /// Policy for the last batch of an epoch if the records do not fill it.
 enum class LastBatch {
   drop,     ///< The batch is left out.
-  partial,  ///< The batch is shorter than others; a rank's share is empty if ranks outnumber
-            ///< samples.
+  partial,  ///< The batch is shorter than others. If it has fewer samples than there are ranks,
+            ///< some ranks' shares are empty.
   pad,      ///< The batch is filled with the epoch's first samples, which are marked as not valid.
 };
 
 /// Policy for records that fail to decode or transform. In every case `report()` lists the key and
 /// the reason. With `replace` and `mark` the policy also covers a record that lacks a field which
-/// the transform reads (`Record::operator[]`). With `fail` that error ends the run unchanged.
+/// the transform reads (`Record::operator[]`). With `fail`, the error for the missing field ends
+/// the run unchanged.
 enum class BadRecords {
   fail,     ///< The run ends with an `Error` that names the record.
-  replace,  ///< Another record replaces it, drawn by (seed, position, attempt) with the order's
-            ///< probabilities, at most 16 times.
+  replace,  ///< Another record replaces it, at most 16 times. Each one is drawn by (seed, position,
+            ///< attempt) with the order's probabilities.
   mark,     ///< The sample is zeroed and marked as not valid.
 };
 
 /// Selects the workers that make a pipeline's samples, and the nodes of its host slots.
 enum class Nodes {
   device,  ///< Workers of the device's NUMA node, if it has one with workers; else of all nodes.
-  all,  ///< Workers of all nodes: each fills the slots of its own node, and helps others when it is
-        ///< idle.
+  all,  ///< Workers of all nodes. Each fills the slots of its own node; when it is idle, it helps
+        ///< other nodes.
 };
 
-/// Number of batches in flight at a time, and where.
+/// The numbers of batches that are in flight at once, and their places.
 struct SlotOptions {
   /// Number of host slots, at least 1. A host slot holds a batch while it is made, waits or is
   /// copied.
@@ -63,10 +64,10 @@ struct SlotOptions {
   /// slot are added (`MemoryReport::staging_bytes`).
   std::size_t device_slots = 2;
   /// Number of micro-batches in a batch: at least 1, at most the samples of this rank's largest
-  /// batch. Each is copied as soon as its samples are made. If ranks have different numbers of
-  /// samples in a batch, they may also have different numbers of micro-batches with samples.
+  /// batch. Each is copied as soon as its samples are made. Ranks with fewer samples in a batch may
+  /// also have fewer micro-batches with samples.
   std::size_t micro_batches = 1;
-  /// Number of batches beyond the planned ones that are announced to the dataset
+  /// Number of further batches, after the planned ones, that are announced to the dataset
   /// (`Dataset::prefetch`), at most 4096.
   std::size_t read_ahead = 2;
   Nodes nodes = Nodes::device;
@@ -77,18 +78,18 @@ struct SlotOptions {
 struct RankOptions {
   /// Identity of this process. Each global batch is divided among the ranks in consecutive pieces.
   Ranks mine{};
-  /// Samples per batch over all ranks, at least `mine.world`; `batch_size` is then ignored. The
-  /// ranks' shares differ by at most one sample. The same number gives the same sequence of global
-  /// batches for any `mine.world`. 0 means mine.world x batch_size.
+  /// Samples per batch over all ranks, at least `mine.world`. If it is set, `batch_size` is
+  /// ignored. The ranks' shares differ by at most one sample. The same number gives the same
+  /// sequence of global batches for any `mine.world`. 0 means mine.world x batch_size.
   std::size_t global_batch_size = 0;
 };
 
 /// The point from which a stopped run continues.
 struct ResumeOptions {
-  /// A state from `Batch::state_after` or `Pipeline::state`, on any number of ranks. Seed, order,
-  /// global batch, dataset and transform must be those of this run, as far as both name them. Else
-  /// the constructor throws and names the differences. The report warns of parts that were not
-  /// compared. If unset, the run starts at its beginning.
+  /// A state from `Batch::state_after` or `Pipeline::state`, on any number of ranks. Its seed,
+  /// order, global batch, dataset and transform must equal this run's. Only those that both name
+  /// are compared. If one of them differs, the constructor throws and names the differences. The
+  /// report warns of parts that were not compared. If unset, the run starts at its beginning.
   std::optional<State> from{};
   /// Use only the position of `from`, and do not compare the rest.
   bool anyway = false;
@@ -102,16 +103,17 @@ struct DebugOptions {
   /// (`slots.prefetch` + `slots.device_slots` batches were handed out). Blocking calls are those
   /// that allocate memory of the device, streams or events, or that wait for the device. If such a
   /// call is made for a batch in the pipeline, the run ends with an error that names the call.
-  /// Devices report their blocking calls by `note_blocking_call`. All threads count, including
-  /// those in datasets and transforms, but not the trainer's own work between its calls. A batch
-  /// that is used on more streams than any batch before needs another event, which also ends the
+  /// Devices report their blocking calls by `note_blocking_call`. Calls on all threads count, also
+  /// in datasets and transforms. The trainer's own work between its calls to millrace does not.
+  ///
+  /// A batch used on more streams than any earlier batch needs a new event. Making it also ends the
   /// run. So use all streams from the beginning.
   bool forbid_blocking_calls = false;
   /// Detect bytes that the transform does not write. Each sample's memory is filled with random
-  /// bytes before the sample is made. The run ends with an `Error` (`transform`) that names the
-  /// field and the bytes in two cases: at least 8 adjacent bytes are unwritten in a sample, or the
-  /// same byte in 8 consecutive samples of one worker. Samples that the transform writes completely
-  /// are not changed by this option. It costs about two passes over each sample's bytes.
+  /// bytes before the sample is made. The run ends if at least 8 adjacent bytes of a sample are
+  /// unwritten. It also ends if the same byte is unwritten in 8 consecutive samples of one worker.
+  /// The `Error` (`transform`) names the field and the bytes. Samples that the transform writes
+  /// completely are not changed by this option. It costs about two passes over each sample's bytes.
   bool poison_slots = false;
   /// Time that `stop()` and the destructor wait for running calls.
   std::chrono::milliseconds stop_timeout{1000};
@@ -120,8 +122,8 @@ struct DebugOptions {
   std::function<void(std::string_view)> on_stuck{};
 };
 
-/// Options of a run. The first eight concern every trainer. Less frequent ones are grouped after
-/// them: `{.batch_size = 256, .seed = 7, .slots = {.prefetch = 8}}`.
+/// Options of a run. The first eight concern every trainer. Options that are needed less often
+/// follow; some are in groups: `{.batch_size = 256, .seed = 7, .slots = {.prefetch = 8}}`.
 struct PipelineOptions {
   /// Samples per batch on this rank.
   std::size_t batch_size = 64;
@@ -138,34 +140,34 @@ struct PipelineOptions {
   /// Runtime whose workers make the samples. If null, the pipeline makes a runtime of its own, with
   /// the default placement of workers on this rank's share of the host (`ranks.mine`).
   std::shared_ptr<Runtime> runtime{};
-  /// Name of the run in traces, reports and thread names, such as "train" and "eval" if a process
-  /// has several. Thread names contain its first 8 bytes: "train-upload".
+  /// Name of the run in traces, reports and thread names. A process with several runs may call them
+  /// "train" and "eval", for example. Thread names contain the first 8 bytes: "train-upload".
   std::string name = "millrace";
 
   /// Memory in bytes for record hints: data that the transform stores about records in the first
-  /// epoch to be faster from the second one on. nullopt = up to a hundredth of the memory that the
-  /// process may use (with several ranks on a host: of its share). 0 = no hints. Image transforms
-  /// store the points in a JPEG at which decoding can start, about 2 KB per image. Pipelines of one
-  /// runtime over one dataset share their hints; the limit is the largest value among them. Hints
-  /// that are stored beside the dataset (`Dataset::stored_hint`) are used in any case. Hints never
-  /// change samples.
+  /// epoch, to be faster from the second epoch on. nullopt = up to 1/100 of the memory that the
+  /// process may use; with several ranks on a host, of this rank's share. 0 = no hints. Image
+  /// transforms store the points in a JPEG at which decoding can start, about 2 KB per image.
+  /// Pipelines of one runtime over one dataset share their hints; the limit is the largest value
+  /// among them. Hints that are stored beside the dataset (`Dataset::stored_hint`) are used in any
+  /// case. Hints never change samples.
   std::optional<std::size_t> index_bytes{};
-  /// Memory in bytes for a cache of the part of samples that depends on the record alone. From the
-  /// second epoch on this part is taken from the cache instead of being decoded again. 0 = no
-  /// cache. Image transforms cache the image after resize and crop, width x height x 3 bytes, if
-  /// these draw no random numbers (`Transform::cacheable_prefix`). Otherwise the report has a
-  /// warning.
+  /// Memory in bytes for a cache. It holds the part of each sample that depends on the record alone
+  /// (`Transform::cacheable_prefix`). From the second epoch on this part is taken from the cache
+  /// instead of being decoded again. 0 = no cache. Image transforms cache the image after resize
+  /// and crop, width x height x 3 bytes. They do so only if resize and crop draw no random numbers.
+  /// If a transform has nothing to cache, the report has a warning.
   ///
   /// Memory is allocated on demand, with 8 more bytes for each record of the dataset. When the
   /// cache is full, other records are decoded as before. Pipelines of one runtime over one dataset
-  /// share the cache if their transforms have the same cacheable part; the limit is the largest
-  /// value among them. Each other part has a cache of its own. Records are read in any case. The
-  /// cache never changes samples.
+  /// share the cache if their transforms have the same cacheable part. The limit is the largest
+  /// value among them. Transforms with different cacheable parts use separate caches. Records are
+  /// read in any case. The cache never changes samples.
   std::size_t cache_bytes = 0;
 
-  /// Transform of a whole batch, applied after its samples are made and before it is copied. Null =
-  /// the one that the transform supplies (`Transform::batch_transform`). It requires
-  /// `slots.micro_batches` = 1.
+  /// Transform of a whole batch. It runs after the batch's samples are made and before the batch is
+  /// copied. It requires `slots.micro_batches` = 1. Null = the batch transform that the transform
+  /// supplies (`Transform::batch_transform`).
   std::shared_ptr<const BatchTransform> batch_transform{};
 
   SlotOptions slots{};
@@ -176,11 +178,11 @@ struct PipelineOptions {
 
 /// Request for the next batch (`Pipeline::next`).
 struct NextRequest {
-  /// Stream that uses the batch; null = the host. It must outlive the batch, unless the batch keeps
-  /// it.
+  /// Stream that uses the batch; null = the host. The stream must outlive the batch, unless the
+  /// batch keeps it alive (see `Batch::record_stream`).
   Stream* stream = nullptr;
-  /// Maximal time to wait for data, or for another thread to release a batch. nullopt = as long as
-  /// the data takes, but not for slots that live batches hold.
+  /// Maximal time to wait for data, or for another thread to release a batch. nullopt = waits for
+  /// data without a limit, but does not wait for slots that live batches hold.
   std::optional<std::chrono::nanoseconds> timeout{};
   /// Return the batch as soon as the copy of its first micro-batch is enqueued. `micro_batches()`
   /// then returns the micro-batches one by one, and waits for each without a timeout.

@@ -15,7 +15,7 @@
 
 namespace MILLRACE_API millrace {
 
-/// A distribution of durations, in milliseconds. Percentiles are exact to 1%.
+/// A distribution of durations, in milliseconds. The error of a percentile is at most 1%.
 struct Durations {
   std::uint64_t count = 0;
   double total_ms = 0;
@@ -25,27 +25,30 @@ struct Durations {
   double max_ms = 0;
 };
 
-/// Statistics of one pipeline stage over the reported time. The stages that workers run ("read",
-/// then the transform's) share the workers' waiting time, because a worker runs them in turn.
+/// Statistics of one pipeline stage over the reported time. A worker runs "read" and the
+/// transform's stages one after another, so these stages share the workers' waiting time.
 struct StageReport {
   std::string name{};
-  /// Number of threads or streams that run it: the active workers (a mean), 1 for "copy", "convert"
-  /// and "trainer".
+  /// Number of threads or streams that run the stage. This is the mean number of active workers, or
+  /// 1 for "copy", "convert" and "trainer".
   double lanes = 0;
   double busy_seconds = 0;
-  /// Time without input, summed over all lanes: no planned batch (workers), no micro-batch made
-  /// ("copy") or copied ("convert"), no batch made ("trainer": its stalls).
+  /// Time without input, summed over all lanes. Workers wait for a planned batch. "copy" waits
+  /// until a micro-batch is made, "convert" until one is copied. "trainer" waits until a batch is
+  /// made: its stalls.
   double waiting_input_seconds = 0;
-  /// Time without room for output, summed over all lanes: no free host slot (workers), no free slot
-  /// on the device ("copy", "convert"), the trainer itself ahead of the device ("trainer").
+  /// Time without room for output, summed over all lanes. Workers wait for a free host slot. "copy"
+  /// and "convert" wait for a free slot on the device. "trainer" waits because it is ahead of the
+  /// device.
   double waiting_output_seconds = 0;
   /// Busy / (lanes x seconds), 0 to 1.
   double occupancy = 0;
-  /// Its share of the time that workers spent on samples, 0 to 1; 0 for "copy", "convert" and
+  /// Its share of the time that workers spent on samples, 0 to 1. It is 0 for "copy", "convert" and
   /// "trainer".
   double share = 0;
-  /// Distribution of its durations: per sample (workers), per micro-batch ("copy", "convert"),
-  /// between two calls of `next` ("trainer").
+  /// Distribution of its durations. Workers take a duration for each sample, a batch transform for
+  /// each batch. "copy" and "convert" take one for each micro-batch. "trainer" takes the time
+  /// between two calls of `next`.
   Durations each{};
 };
 
@@ -56,7 +59,7 @@ struct BadRecord {
 };
 
 /// Memory of a run. The bytes of all slots depend on the options and are allocated before the run
-/// begins. Caches of records and the workers' scratch memory are added to them.
+/// begins. A run needs further memory for record caches and the workers' scratch.
 struct MemoryReport {
   std::size_t pinned_bytes = 0;
   /// Device slots and staging slots.
@@ -65,17 +68,17 @@ struct MemoryReport {
   /// have several micro-batches.
   std::size_t staging_bytes = 0;
   /// Current size of the record hints (`PipelineOptions::index_bytes`) of all pipelines that share
-  /// them. In addition to the slots; it grows in the first epoch.
+  /// them. This memory is not part of the slots. It grows in the first epoch.
   std::size_t index_bytes = 0;
   /// Current size of the sample cache (`PipelineOptions::cache_bytes`) of all pipelines that share
-  /// it. In addition to the slots.
+  /// it. This memory is not part of the slots.
   std::size_t cache_bytes = 0;
   /// Host memory of ended pipelines that the runtime currently keeps for later ones
-  /// (`RuntimeOptions::kept_host_bytes`), over all devices. In addition to the slots.
+  /// (`RuntimeOptions::kept_host_bytes`), over all devices. This memory is not part of the slots.
   std::size_t kept_host_bytes = 0;
 };
 
-/// Hits and misses of the sample cache (`PipelineOptions::cache_bytes`); both are 0 without one.
+/// Hits and misses of the sample cache (`PipelineOptions::cache_bytes`); 0 without a cache.
 struct CacheReport {
   /// Samples made from the cache.
   std::uint64_t hits = 0;
@@ -85,18 +88,19 @@ struct CacheReport {
 
 /// Statistics of the workers and slots of one NUMA node in a run.
 struct NodeReport {
-  /// Operating system's number.
+  /// Number of the node in the operating system.
   int node = 0;
   unsigned workers = 0;
-  /// Whether they are bound to the node's processors.
+  /// Whether these workers are bound to the node's processors.
   bool workers_bound = false;
-  /// Number of its host slots. Its workers fill them; idle workers of other nodes help.
+  /// Number of the node's host slots. The node's workers fill them; idle workers of other nodes
+  /// help.
   std::size_t slots = 0;
-  /// Samples made in its slots: in total, and by workers of other nodes.
+  /// Number of samples made in the node's slots.
   std::uint64_t samples = 0;
+  /// Number of these samples that workers of other nodes made.
   std::uint64_t samples_by_helpers = 0;
-  /// Whether all memory of its slots lies on it; nullopt if the system does not tell or if it has
-  /// no slots.
+  /// Whether all memory of the node's slots is on this node; nullopt if unknown or without slots.
   std::optional<bool> memory_on_node{};
 };
 
@@ -116,16 +120,19 @@ enum class Bound {
 struct Verdict {
   Bound bound = Bound::trainer;
   /// "step", "trainer", "read", a stage of the transform, "copy", "convert", "cores", "prefetch",
-  /// "upload" (enqueuing copies), or "hand over" (the work per batch, if samples are cheap).
+  /// "upload" or "hand over". "upload" is the work of enqueuing copies. "hand over" is the work of
+  /// handing over a batch, which bounds the run if samples are cheap.
   std::string stage{};
   /// The share of time (0 to 1) that `text` mentions.
   double share = 0;
-  /// Amdahl's limit: the maximal speedup of the run by further workers (on cores of their own); 1 =
-  /// none. `next_bound` is the bottleneck at that limit.
+  /// Largest speedup that more workers with their own cores can give (Amdahl's law); 1 = no
+  /// speedup.
   double speedup_limit = 1;
+  /// The bottleneck at that limit.
   std::string next_bound{};
-  /// For people: a sentence with the stage and the number, and a sentence with advice.
+  /// A sentence for people with the stage and the number.
   std::string text{};
+  /// A sentence for people with advice.
   std::string advice{};
 };
 
@@ -142,19 +149,20 @@ struct Report {
   std::uint64_t samples = 0;
   /// Samples that workers made, including those not handed out yet.
   std::uint64_t samples_made = 0;
-  /// Bytes of the records that were read for them.
+  /// Bytes of the records that were read for `samples_made`.
   std::uint64_t encoded_bytes = 0;
-  /// Number of these samples for each name that the transform passed to `Sample::set_decoder_name`.
-  /// Image transforms pass the name of the decoder (`ImageHeader::decoder`).
+  /// Number of the made samples per decoder. The key is the name that the transform passed to
+  /// `Sample::set_decoder_name`. Image transforms pass `ImageHeader::decoder`.
   std::map<std::string, std::uint64_t> decoders{};
-  /// Seconds that workers spent in the transform's stages for these samples, by the same names.
+  /// Seconds that workers spent in the transform's stages per decoder, with the same keys.
   std::map<std::string, double> decoder_seconds{};
   std::uint64_t copied_bytes = 0;
 
   /// Distribution of the time that `next` waited for data that was not made yet. Each wait for a
   /// further micro-batch counts too.
   Durations stall;
-  /// Part of `stall` that was spent waiting for the run's first batch; 0 if the report began later.
+  /// Part of `stall` that was spent waiting for the run's first batch. It is 0 if the report began
+  /// after that batch.
   double start_stall_ms = 0;
   /// Distribution of the time that `next` waited for a slot, because the trainer's queued work used
   /// all of them.
@@ -162,28 +170,29 @@ struct Report {
   /// Time from the pipeline's start until the first batch was handed out; 0 before that.
   double first_batch_seconds = 0;
 
-  /// Stages in the order of a batch's path: "read", the transform's own, "copy" (on a device that
-  /// copies), "convert", "trainer". "convert" exists if batches are converted, or if they have
-  /// several micro-batches, which are then joined on the device.
+  /// Stages in the order of a batch's path: "read", the transform's own, the batch transform's,
+  /// "copy", "convert", "trainer". "copy" exists if batches are copied. "convert" exists if batches
+  /// are converted, or if they have several micro-batches, which are joined on the device.
   std::vector<StageReport> stages;
   /// Number of workers on the nodes that the run uses.
   unsigned workers = 0;
-  /// Mean number of active workers. It is lower than `workers` if `RuntimeOptions::adaptive` adapts
-  /// it to the need.
+  /// Mean number of active workers. It is lower than `workers` if `RuntimeOptions::adaptive` pauses
+  /// some of them.
   double active_workers = 0;
-  /// Number of processors that this process (with several ranks on a host: this rank) may use on
-  /// these nodes, and number of its processors that are left free for threads that launch kernels.
+  /// Number of processors on these nodes that this process may use. With several ranks on a host,
+  /// the number that this rank may use.
   unsigned cores = 0;
+  /// Number of processors that are left free for threads that launch kernels.
   unsigned launch_cores = 0;
   /// Time spent on this pipeline's samples / (active workers x seconds).
   double worker_utilization = 0;
-  /// Share of the active workers' time, 0 to 1, in which they were ready to run but the operating
-  /// system gave the processor to other threads; nullopt if it does not tell (Linux:
-  /// /proc/.../schedstat).
+  /// Share of the active workers' time, 0 to 1, in which they were ready to run but other threads
+  /// had the processor. nullopt if the operating system does not tell it. (Linux tells it in
+  /// /proc/.../schedstat.)
   std::optional<double> worker_delay;
-  /// Number of batches that are ready for the trainer, and number of free host slots: means over
-  /// time.
+  /// Number of batches that are ready for the trainer, as a mean over time.
   double ready_batches = 0;
+  /// Number of free host slots, as a mean over time.
   double free_slots = 0;
   /// Whether workers are bound to the processors of their NUMA node.
   bool workers_bound = false;
@@ -194,7 +203,7 @@ struct Report {
   std::vector<std::string> warnings;
 
   std::uint64_t bad_records = 0;
-  /// The first 100 of them.
+  /// The first 100 bad records.
   std::vector<BadRecord> bad_record_list;
 
   MemoryReport memory;
@@ -205,12 +214,13 @@ struct Report {
   Verdict verdict;
 };
 
-/// Returns the report as a JSON object, for programs. Each member has its own name; durations,
-/// stages, nodes, bad records, memory and the verdict are nested objects. nullopt is null.
+/// Returns the report as a JSON object, for programs. Each key has the name of its member, but
+/// `decoders` is "ways" and `decoder_seconds` is "way_seconds". Members that are structs are nested
+/// objects, and vectors are lists. nullopt is null.
 std::string to_json(const Report& report);
 
 /// Finds the bottleneck of a run. `device_idle` is the share of time (0 to 1) in which the device's
-/// compute stream had no work; nullopt if unknown, because a pipeline itself cannot measure it.
+/// compute stream had no work. nullopt means unknown: a pipeline itself cannot measure it.
 Verdict judge(const Report& report, std::optional<double> device_idle = std::nullopt);
 
 }  // namespace millrace

@@ -16,8 +16,8 @@ namespace MILLRACE_API millrace {
 
 // Threads: every method of a `Trace` and of its lanes may be called from any thread at once.
 // However, only one thread at a time may add spans to one lane. Lifetimes: a lane lives as long as
-// its trace, and a span's name must live as long, too. A pipeline and the trainer share ownership
-// of the trace. The structs here are plain data.
+// its trace. A span's name must also live as long as the trace. A pipeline and the trainer share
+// ownership of the trace. The structs here are plain data.
 
 /// A span of time in which a lane did one thing. Times are nanoseconds since the trace began.
 struct TraceSpan {
@@ -26,22 +26,23 @@ struct TraceSpan {
   const char* name = "";
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  /// Number of the batch, counted over all epochs from the run's position 0, and index of the
-  /// record. `none` if the span does not belong to a batch or a record.
+  /// Number of the batch, counted over all epochs from the run's position 0. `none` if the span
+  /// does not belong to a batch.
   std::uint64_t batch = none;
+  /// Index of the record. `none` if the span does not belong to a record.
   std::uint64_t record = none;
 };
 
-/// A change of a counter: it has `value` from `at_ns` on.
+/// A change of a counter. The counter has `value` from `at_ns` on.
 struct TraceValue {
   std::int64_t at_ns = 0;
   std::int64_t value = 0;
 };
 
-/// A row of a trace: the spans of one worker, thread or stream, or the values of a counter, in the
-/// order of adding.
+/// A row of a trace. It has the spans of one worker, thread or stream, or the values of a counter,
+/// in the order in which they were added.
 struct TraceLane {
-  /// Number of its group, as returned by `Trace::add_group`; usually a pipeline.
+  /// Number of its group, from `Trace::add_group`. A group is usually one pipeline.
   std::size_t group = 0;
   std::string name;
   std::vector<TraceSpan> spans;
@@ -54,8 +55,8 @@ struct TraceLane {
 };
 
 struct TraceOptions {
-  /// Maximal number of spans and values to keep over all lanes; further ones are only counted. Each
-  /// takes 40 bytes, allocated when it is added.
+  /// Maximal number of spans and values to keep over all lanes; further ones are only counted. A
+  /// span or value takes 40 bytes, which are allocated when it is added.
   std::size_t max_events = std::size_t{1} << 22;
   /// Keep the newest events instead of the first: a lane that gets a new event drops its oldest
   /// one. Use it to trace the end of a long run.
@@ -110,7 +111,7 @@ class Trace {
   /// Returns a copy of `name` that lives as long as the trace, for spans.
   const char* keep(const std::string& name);
 
-  /// Deletes all spans and values so far, after a warm-up, and restarts the trace's time. A counter
+  /// Deletes all spans and values and restarts the trace's time. Call it after a warm-up. A counter
   /// keeps its last value.
   void clear();
   /// Stops recording: spans and values that begin later are not kept, until `clear`.
@@ -119,18 +120,19 @@ class Trace {
   /// Returns a copy of everything recorded so far.
   std::vector<TraceLane> lanes() const;
   std::vector<std::string> groups() const;
-  /// Number of spans and values that were not kept, or were dropped later, because of `max_events`.
+  /// Number of spans and values that `max_events` excluded: they were not kept, or were dropped
+  /// later.
   std::uint64_t dropped() const;
 
-  /// Writes the Trace Event Format, which chrome://tracing and ui.perfetto.dev read: a JSON object
-  /// whose "traceEvents" contain:
-  /// - a complete event ("X") for each span and a counter event ("C") for each value;
+  /// Writes the Trace Event Format, which chrome://tracing and ui.perfetto.dev read. It is a JSON
+  /// object whose "traceEvents" contain:
+  /// - for each span a complete event ("X"), and for each value a counter event ("C");
   /// - metadata ("M") with the names;
-  /// - for each batch a flow ("s", "t", "f") from its plan to the step, through the last span of
-  ///   each category that names the batch.
+  /// - for each batch a flow ("s", "t", "f") from plan to step. In each category the flow takes the
+  ///   batch's last span.
   /// Process and threads have the operating system's numbers; other lanes have higher numbers.
-  /// Times are in microseconds since the trace began. "otherData" has the time of that beginning in
-  /// nanoseconds, on CLOCK_MONOTONIC (Nsight's and perf's clock) and CLOCK_REALTIME.
+  /// Times are in microseconds since the trace began. "otherData" tells when the trace began, in
+  /// nanoseconds on two clocks: CLOCK_MONOTONIC (Nsight's and perf's clock) and CLOCK_REALTIME.
   void write_json(std::ostream& out) const;
   /// Writes the same to a file. Throws `Error` (`io`) on failure.
   void write_json(const std::filesystem::path& path) const;

@@ -15,10 +15,11 @@
 
 namespace MILLRACE_API millrace {
 
-/// Maximal nesting of objects and arrays, maximal number of members of one object, and maximal
-/// bytes of a text if its reader has no other limit.
+/// Maximal nesting of objects and arrays.
 inline constexpr std::size_t max_json_levels = 64;
+/// Maximal number of members of one object.
 inline constexpr std::size_t max_json_members = 1000;
+/// Maximal number of bytes of a text if its reader has no other limit.
 inline constexpr std::size_t max_json_bytes = std::size_t{1} << 20;
 
 /// Returns the reason why a text is rejected as JSON: "is not valid JSON: ..."; empty if it can be
@@ -32,8 +33,8 @@ std::string json_reason(const std::exception& error);
 /// that is too long.
 std::string read_text(std::istream& file, std::size_t max_bytes = max_json_bytes);
 
-/// Escapes each byte that is not UTF-8 as "\xe9". JSON and HTML accept the result, and different
-/// texts stay different.
+/// Replaces each byte that is not UTF-8 by its hexadecimal code, for example "\xe9". JSON and HTML
+/// accept the result. Texts that differ only in such bytes stay different.
 std::string escape_non_utf8(std::string_view text);
 
 /// Shortens a value for messages to `max_bytes` bytes, cut between two UTF-8 characters.
