@@ -64,7 +64,7 @@ std::uint64_t pixels_checksum() {
     change();
     XXH3_64bits_update(&state, pixels.data(), pixels.size());
   };
-  // The last adjustment is blended in floats; those before have slopes in integers.
+  // The last adjustment uses float code; the slopes of all earlier ones are integers.
   constexpr Adjustment adjustments[] = {{Property::brightness, 1.3}, {Property::hue, 0.21},
                                         {Property::saturation, 0.6}, {Property::contrast, 1.7},
                                         {Property::brightness, 0.8}, {Property::saturation, 150}};

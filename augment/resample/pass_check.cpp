@@ -28,8 +28,8 @@ struct Case {
   bool mirrored = false;
 };
 
-/// Cases for each number of weights that has code of its own in the passes, by pairs and by fours.
-/// Rows are shorter and longer than a vector, with and without a remainder.
+/// The passes have separate code for some weight counts, in pairs and in fours. Each such count has
+/// a case. Some rows are shorter than a vector, others longer, with and without a remainder.
 constexpr Case cases[] = {
     {{99, 31}},
     {{45, 19}, Interpolation::bilinear, true},

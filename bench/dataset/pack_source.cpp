@@ -31,7 +31,7 @@ std::vector<std::string> matches_of(const std::string& pattern) {
   return glob_matches(pattern, [](const char*, int error) { return error == ENOENT ? 0 : 1; });
 }
 
-/// Throws `Error` (`io`) if a folder on the way of a pattern cannot be searched. glob(3) would
+/// Throws `Error` (`io`) if a pattern leads through a folder that cannot be searched. glob(3) would
 /// treat such a folder as empty.
 void check_searched(const std::string& pattern) {
   for (std::size_t slash = pattern.find('/', 1); slash != std::string::npos;
@@ -44,8 +44,8 @@ void check_searched(const std::string& pattern) {
     }
 }
 
-/// The files of a name: the name itself, or the files of a pattern. Braces expand in their order;
-/// matches of wildcards are sorted by name.
+/// Returns the file that has this name, or the files that match it as a pattern. Braces expand in
+/// their order; matches of wildcards are sorted by name.
 std::vector<fs::path> expand(const std::string& name) {
   if (fs::exists(name)) return {name};
   if (!is_pattern(name)) throw Error(ErrorCode::not_found, name + " does not exist");
@@ -82,7 +82,7 @@ std::vector<fs::path> tars_of(const std::vector<std::string>& inputs) {
   return tars;
 }
 
-/// Whether a file has the name of a shard of `out`, or of its replacement or index.
+/// Whether a file is named like a shard of `out`, or like a shard's replacement or index.
 bool is_shard_of(const fs::path& out, const fs::path& file) {
   static const std::regex digits("-[0-9]{5}(-of-[0-9]{5})?([.][1-9][0-9]*)?");
   const std::string begin = out.stem().string();
@@ -96,7 +96,8 @@ bool is_shard_of(const fs::path& out, const fs::path& file) {
                           digits);
 }
 
-/// The dataset at `out` of an earlier run, with its shards, replacements and indices.
+/// Returns the files of a dataset that an earlier run made at `out`: the dataset, its shards,
+/// replacements and indices.
 std::vector<fs::path> datasets_at(const fs::path& out) {
   std::vector<fs::path> datasets = {out, out.string() + ".replacement"};
   std::erase_if(datasets, [](const fs::path& path) { return !is_dataset(path); });
@@ -118,7 +119,7 @@ bool is_made_anew(std::string_view field) {
   return field == "path" || field == "width" || field == "height";
 }
 
-/// The mask of an image with this path in its folder.
+/// Returns the path of an image's mask; `image` is the image's path in its own folder.
 fs::path mask_of(const fs::path& masks, const std::string& image) {
   return (masks / image).replace_extension(".png");
 }
@@ -158,7 +159,7 @@ class ListingHash {
 
 namespace {
 
-/// Adds size and modification time of a file.
+/// Adds the size and the modification time of a file.
 void add_state_of(const std::string& file, ListingHash& hash) {
   struct stat found {};
   if (stat(file.c_str(), &found) != 0)
@@ -189,7 +190,7 @@ std::shared_ptr<const Dataset> PackSource::open(const std::string& input, const 
     return is_tar ? nullptr : found;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
-    return nullptr;  // Such as a compressed tar.
+    return nullptr;  // such as for a compressed tar
   }
 }
 

@@ -16,7 +16,8 @@ namespace {
 using Json = Figures::Json;
 
 constexpr double bytes_per_mb = 1e6;
-/// Bytes fetched in warm phases are reported above this share of the sampled records' bytes.
+/// Bytes fetched in warm phases are reported if they exceed this share of the sampled records'
+/// bytes.
 constexpr double much_fetched = 0.05;
 
 /// Batches of an epoch; the last one counts as a fraction.

@@ -12,7 +12,8 @@ Spread spread_of(std::vector<double> values) {
   std::ranges::sort(values);
   const std::size_t count = values.size();
   const auto below = [](double number) { return static_cast<std::size_t>(std::max(number, 0.0)); };
-  // Rank of the interval's bounds, by the normal approximation of the binomial distribution.
+  // Rank of the bounds of the median's 95% interval, by the normal approximation of the binomial
+  // distribution.
   const auto all = static_cast<double>(count);
   const std::size_t outside = below((all - 1 - 1.96 * std::sqrt(all)) / 2);
   return {.median = std::midpoint(values[(count - 1) / 2], values[count / 2]),

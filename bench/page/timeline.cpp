@@ -54,8 +54,8 @@ const TraceSpan* longest_stall(const std::vector<const TraceLane*>& lanes) {
   return longest;
 }
 
-/// The last interval within the event limit. If there is a stall: an interval that contains it,
-/// with a fifth of the limit after its end.
+/// Returns the last interval within the limits. If there is a stall, the interval ends after it, by
+/// at most a fifth of the limits. It may end later if the stall is near the trace's begin.
 ShownStretch stretch_of(const std::vector<const TraceLane*>& lanes, const TimelineLimits& limits,
                         const TraceSpan* stall) {
   std::vector<std::int64_t> ends;
@@ -81,7 +81,7 @@ ShownStretch stretch_of(const std::vector<const TraceLane*>& lanes, const Timeli
   return {begin, last};
 }
 
-/// Delta coding of whole numbers, which shortens them.
+/// Whole numbers, stored as differences from the number before, which are shorter.
 class Differences {
  public:
   void add(std::uint64_t value) {
@@ -105,7 +105,8 @@ class Differences {
   Json numbers_ = Json::array();
 };
 
-/// Spans of one name in a lane, each as the gap before it and its length, in microseconds.
+/// Spans of one name in a lane. Each is stored as the gap before it and its length, in
+/// microseconds.
 class Kind {
  public:
   void add(const TraceSpan& span, const ShownStretch& stretch) {
@@ -154,7 +155,8 @@ Json spans_json(const TraceLane& lane, const ShownStretch& stretch, Table& table
   return json;
 }
 
-/// The same for a counter's values. The value at the start of the interval counts from there.
+/// Does the same for a counter's values. The last value before the interval becomes the value at
+/// the interval's start; without one it is 0.
 Json counter_json(const TraceLane& lane, const ShownStretch& stretch, Table& table) {
   const auto first = std::ranges::find_if(
       lane.values, [&](const TraceValue& value) { return value.at_ns > stretch.begin_ns; });

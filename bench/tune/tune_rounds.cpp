@@ -6,7 +6,8 @@
 namespace millrace::cli {
 namespace {
 
-/// Largest loss of a rival's mean. A setting that loses more is soon found to be worse.
+/// Largest mean gain of the best setting over a rival. A setting further behind is soon found to be
+/// worse.
 constexpr double most_rival_loss = 0.15;
 
 }  // namespace
@@ -80,8 +81,8 @@ TuneRounds::Race TuneRounds::race(Points alive, std::size_t most_rounds, bool la
     if (race.clear) return race;
     if (!in_time || round >= most_rounds) break;
   }
-  // Less certain, but still good: the cheapest that loses at most twice the tolerance (once if
-  // `last_wins`).
+  // No choice is certain. The cheapest point that loses at most twice the tolerance (once if
+  // `last_wins`) is still good.
   const std::size_t winner = last_wins ? alive.back() : race.best;
   const double most_loss = last_wins ? tolerance : 2 * tolerance;
   race.chosen = *std::ranges::find_if(alive, [&](std::size_t point) {

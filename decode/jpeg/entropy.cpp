@@ -99,8 +99,9 @@ bool EntropyDecoder::restart() {
   return true;
 }
 
-/// Seeks the last known position at or before an MCU, if it lies ahead: a point of the index, or,
-/// without an index, a restart marker. About `mcus` MCUs will be read from the MCU on.
+/// Seeks the last known position at or before an MCU, if this skips MCUs. Known positions are the
+/// points of the index; without an index, restart markers. About `mcus` MCUs will be read,
+/// beginning with this one.
 bool EntropyDecoder::go_near(std::int64_t mcu, int mcus) {
   if (index_ == nullptr) {
     if (!frame_->has_restarts_in_rows()) return true;
@@ -114,7 +115,7 @@ bool EntropyDecoder::go_near(std::int64_t mcu, int mcus) {
 }
 
 bool EntropyDecoder::aim(std::int64_t first, int mcus, CoefficientRow& row) {
-  // If no MCU is wanted, all data must be checked, so it does not seek.
+  // If no MCU is wanted, all data must be checked, so nothing is skipped by seeking.
   if (!is_sound() || (mcus > 0 && !go_near(first, mcus))) return false;
   if (mcus > 0) row.clear();
   row_ = &row;
@@ -218,8 +219,7 @@ bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcu
   return first_end % interval != 0 || ends_segment(*a.scan, last_before(first_end));
 }
 
-/// Prefetches the bytes of a tile two rows further down. The processor does not predict the address
-/// at which they will be read.
+/// Prefetches the bytes of the tile two rows below. The processor cannot predict their address.
 void EntropyDecoder::fetch_ahead(std::int64_t tile, std::size_t bytes) const {
   constexpr std::size_t cache_line = 64;
   const std::int64_t later = tile + 2 * tiles().across;
@@ -250,7 +250,7 @@ bool EntropyDecoder::seek_segment(std::int64_t segment) {
               segment * frame_->restart_interval);
 }
 
-/// Continues at a point, with MCU `mcu`.
+/// Continues at a point, where MCU `mcu` begins.
 bool EntropyDecoder::seek(const SeekPoint& point, std::size_t wanted, std::int64_t mcu) {
   const std::size_t offset = point.bit / 8;
   if (offset >= frame_->scan.size()) return false;
@@ -267,8 +267,8 @@ bool EntropyDecoder::seek(const SeekPoint& point, std::size_t wanted, std::int64
   return true;
 }
 
-/// Returns whether a segment begins after a restart marker, and all earlier ones begin after
-/// theirs.
+/// Finds the offsets of all segments up to this one. Returns false if one of them does not begin
+/// after the restart marker that is due.
 bool EntropyDecoder::knows_segment(std::int64_t segment) {
   while (static_cast<std::int64_t>(segments_.size()) <= segment) {
     const int marker = first_restart + static_cast<int>((segments_.size() - 1) % 8);

@@ -87,8 +87,8 @@ void ScanBytes::note_removed(std::size_t place) {
 }
 
 std::size_t ScanBytes::offset_of(std::size_t place) {
-  // Few bytes are removed between two tiles, but the branch on their number would mispredict. So
-  // the first three are counted without branches.
+  // Usually few bytes are removed between two tiles, but a branch on their count is hard to
+  // predict. So the first three are counted without branches.
   const std::size_t* next = removed_.data() + passed_;
   for (int n = 0; n < 3; ++n) next += *next <= place ? 1 : 0;
   while (*next <= place) ++next;

@@ -18,15 +18,17 @@ struct Launcher {
   const char* rank;
   const char* world;
   const char* local_rank;
-  /// Variable with a number, or with SLURM's list of numbers per host.
+  /// Variable with the number of processes on this host, or with SLURM's list of all hosts'
+  /// numbers.
   const char* local_world;
   /// Variable with this host's index in that list; null without a list.
   const char* host;
-  /// Whether its processes form an MPI run, whose world is reliable.
+  /// Whether it starts MPI runs. Their world is reliable, so `compare` refuses another one.
   bool mpi = false;
 };
 
-// Inside a SLURM job other launchers start the processes of one step, so SLURM is the last one.
+// Inside a SLURM job, another launcher may start the processes of a step. Its numbers then count,
+// so SLURM comes last.
 constexpr std::array launchers{
     Launcher{"torchrun", "torchrun (RANK, WORLD_SIZE)", "RANK", "WORLD_SIZE", "LOCAL_RANK",
              "LOCAL_WORLD_SIZE", nullptr},
@@ -116,7 +118,7 @@ bool take_local(const Ranks::Environment& environment, const Launcher& launcher,
   return true;
 }
 
-/// Whether a launcher sets the same rank and world.
+/// Whether a launcher sets the rank and the world of `found`.
 bool same_in(const Ranks::Environment& environment, const Launcher& launcher, const Ranks& found) {
   return number_in(environment, launcher.rank) == found.rank &&
          number_in(environment, launcher.world) == found.world;
@@ -127,16 +129,17 @@ std::string place_text(std::uint32_t rank, std::uint32_t world) {
   return "rank " + std::to_string(rank) + " of " + std::to_string(world);
 }
 
-/// Whether `launcher` started one torchrun agent per process, and torchrun started this process.
+/// Whether a launcher's `rank` and `world` are those of this process's torchrun agent. Then the
+/// launcher started the agents, and the agent started this process.
 bool started_agents(const Ranks::Environment& environment, std::uint32_t rank,
                     std::uint32_t world) {
   return number_in(environment, "GROUP_RANK") == rank &&
          number_in(environment, "GROUP_WORLD_SIZE") == world;
 }
 
-/// Compares torchrun's numbers, `found`, with those of the launchers that may have started it. MPI
-/// is not compared with SLURM, which may have started MPI's daemons. Throws `Error` if MPI has
-/// another world.
+/// Compares torchrun's numbers, `found`, with those of the other launchers, which may have started
+/// torchrun. A difference adds a warning. Throws `Error` if MPI has another world. MPI's numbers
+/// are not compared with SLURM's, because SLURM may have started MPI's daemons.
 void compare(const Ranks::Environment& environment, Ranks& found) {
   constexpr std::string_view unset = "; unset RANK and WORLD_SIZE if they are of another run";
   for (const Launcher& other : launchers) {
@@ -165,7 +168,7 @@ Ranks Ranks::from_environment(const Environment& environment) {
     found.world = *number_in(environment, launcher.world);
     require_below(found.rank, launcher.rank, found.world, launcher.world);
     found.source = launcher.source;
-    // srun also starts the processes of other launchers, and then only SLURM sets their local
+    // If srun starts the processes with another launcher's variables, only SLURM sets the local
     // numbers.
     if (!take_local(environment, launcher, found) && same_in(environment, slurm, found))
       take_local(environment, slurm, found);
@@ -173,7 +176,7 @@ Ranks Ranks::from_environment(const Environment& environment) {
     return found;
   }
   for (const Launcher& launcher : launchers) {
-    if (launcher.host != nullptr) continue;  // a batch script of SLURM has a number without a step
+    if (launcher.host != nullptr) continue;  // a SLURM batch script has a rank, but no world
     const bool rank = environment(launcher.rank).has_value();
     if (rank == environment(launcher.world).has_value()) continue;
     refuse_environment(std::string(rank ? launcher.rank : launcher.world) + " is set, but " +

@@ -20,8 +20,8 @@ namespace MILLRACE_API millrace {
 struct RandomAffine {
   /// Clockwise, -360 to 360.
   Range degrees{0, 0};
-  /// The largest move to either side, as a share of the width, and up or down, as a share of the
-  /// height. Both are 0 to 1. The drawn move is rounded to whole pixels.
+  /// The largest move left or right (share of the width), and the largest move up or down (share of
+  /// the height). Both are 0 to 1. The drawn move is rounded to whole pixels.
   std::array<double, 2> translate{0, 0};
   /// Factor for width and height, 0.001 to 1000.
   Range scale{1, 1};
@@ -42,8 +42,9 @@ struct RandomRotation {
 
 /// Distorts the perspective with probability `p`: torchvision's `RandomPerspective`. Each corner
 /// moves inwards by up to `distortion_scale` / 2 of the sides, to a whole pixel. If three corners
-/// come to lie on one line, where torchvision fails, the image stays unchanged. The map has the
-/// bits of torchvision since 0.18, except for coefficients that are 0 apart from rounding errors.
+/// come to lie on one line, where torchvision fails, the image stays unchanged. The map's
+/// coefficients are those of torchvision 0.18 and later, to the bit, except where they are 0 apart
+/// from rounding errors.
 struct RandomPerspective {
   double distortion_scale = 0.5;
   double p = 0.5;
@@ -58,8 +59,8 @@ enum class EraseOn {
            ///< has the same bits
 };
 
-/// Covers a random box of the image with probability `p`: torchvision's `RandomErasing`, but on the
-/// 8-bit pixels, so `value` is a colour.
+/// Covers a random box of the image with probability `p`: torchvision's `RandomErasing`. It works
+/// on 8-bit pixels, so `value` is a colour.
 struct RandomErasing {
   double p = 0.5;
   /// Share of the image's area.

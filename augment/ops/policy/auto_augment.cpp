@@ -8,9 +8,9 @@
 namespace millrace {
 namespace {
 
-/// Law: a pair is drawn uniformly. Then one number is drawn for each of its two operations, which
-/// decides whether it runs. Then one is drawn for each sign, also for operations without one.
-/// Source: `AutoAugment` in torchvision.
+/// A pair of operations is drawn uniformly. Then a number is drawn for each of the two, which
+/// decides whether the operation runs. Then a sign is drawn for each, even for an operation without
+/// one. Source: `AutoAugment` in torchvision.
 class AutoAugmentOperation final : public OperationOf<AutoAugment, PixelOperation> {
  public:
   using OperationOf::OperationOf;

@@ -37,10 +37,10 @@ class CudaStream final : public Stream {
   /// destroyed with this object. Kernels of an urgent stream have a higher priority: they start
   /// before others that wait for room on the GPU.
   explicit CudaStream(int device, bool urgent = false);
-  /// Uses the caller's stream (a cudaStream_t) on device `device`. The caller keeps its ownership,
-  /// and it must outlive this object. Null is the legacy default stream. Throws `Error`
-  /// (`invalid_argument`) for cudaStreamPerThread: it is a different stream on each thread, and the
-  /// last share of a batch may be released on any thread.
+  /// Uses the caller's stream (a cudaStream_t) on device `device`. The caller still owns the
+  /// stream, which must outlive this object. Null is the legacy default stream. Throws `Error`
+  /// (`invalid_argument`) for cudaStreamPerThread: each thread has its own, but any thread may
+  /// release the last share of a batch.
   CudaStream(int device, CUstream_st* stream);
 
   void copy(void* destination, const void* source, std::size_t bytes) override;
@@ -66,16 +66,16 @@ class CudaStream final : public Stream {
 /// A GPU, through the CUDA runtime. Host slots are page-locked memory on the NUMA node whose
 /// workers fill them; a child of fork() does not have that memory. Copies use the copy engine,
 /// conversions a kernel. `Event::wait` polls the event and never synchronises with the device. No
-/// call disturbs the capture of other streams into a graph on any thread, or changes the calling
-/// thread's current device.
+/// call disturbs a graph capture of another stream on any thread. Only `bind_thread` changes the
+/// calling thread's current device.
 ///
 /// Memory, streams and events can be released from any thread without waiting. Freeing them can
 /// make CUDA wait for all work of the GPU, so each GPU has a thread that frees them later. If an
 /// allocation finds too little memory, it waits up to 2 s for such deferred frees before it throws.
 class CudaDevice final : public Device {
  public:
-  /// Throws `Error` (`device`): "no CUDA device" without a driver or a GPU, the driver's version if
-  /// it is too old, or that this device does not exist.
+  /// Throws `Error` (`device`) with the reason: no driver or GPU ("no CUDA device"), a driver
+  /// version that is too old, or no such device.
   explicit CudaDevice(int ordinal = 0);
   /// Waits up to 20 ms for deferred frees. The others follow as soon as the GPU allows.
   ~CudaDevice() override;
@@ -86,20 +86,21 @@ class CudaDevice final : public Device {
   Memory allocate_host(std::size_t bytes, const NumaNode& node) override;
   bool keeps_host_memory() const override { return true; }
   Memory allocate_device(std::size_t bytes) override;
-  /// Makes a stream whose kernels have the lowest priority, the default of a trainer's streams.
-  /// With a higher priority, a conversion would make the GPU reserve room until all of it fits.
+  /// Makes a stream whose kernels have the lowest priority, which is also the default for a
+  /// trainer's streams. With a higher priority, the GPU would keep room free for a conversion until
+  /// the whole conversion fits.
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Event> make_event() override;
   /// Makes an event with a timestamp. The first call waits once for the device, to synchronise its
   /// clock with the host's. Throws `Error` (`device`) if the device has not answered within 10 s.
   std::unique_ptr<Event> make_timed_event() override;
-  /// Makes it the thread's current device permanently. Switching back and forth would also create a
-  /// context on device 0, with its memory.
+  /// Makes it the thread's current device permanently. Restoring the previous device after each
+  /// call would also create a context on device 0, which takes memory.
   void bind_thread() override;
   /// NUMA node of the GPU's PCI slot.
   std::optional<int> numa_node() const override;
   /// NVTX ranges in the domain "millrace", with the batch's number as payload. Nsight Systems shows
-  /// them. Without such a tool they cost one load.
+  /// them. Without such a tool, NVTX's functions return at once.
   ProfilerRanges* profiler() override { return profiler_.get(); }
 
  private:

@@ -44,7 +44,8 @@ ArrayFile::ArrayFile(FileDescriptor file, std::uint64_t bytes, std::string name,
   if (mapped && bytes_ > 0)
     map_ = SigbusSafeMap::make(file_.get(), static_cast<std::size_t>(bytes_), name_, warnings_);
   if (map_) {
-    // Records are read in random order, so the kernel should not read ahead behind one.
+    // Records are read in random order, so the kernel should not read the bytes after a record in
+    // advance.
     madvise(const_cast<std::byte*>(map_->bytes().data()), map_->bytes().size(), MADV_RANDOM);
   } else {
     posix_fadvise(file_.get(), 0, 0, POSIX_FADV_RANDOM);

@@ -13,7 +13,7 @@ void Entries::leave_out_metadata() {
   EntryCursor cursor(*this);
   std::vector<std::uint64_t> found;
   for (const std::string_view begin : metadata_key_beginnings) {
-    // A longer run of such keys is one of records.
+    // Metadata keys are few. Keys after this many that begin alike belong to records.
     constexpr std::uint64_t most = 64;
     const std::uint64_t first = cursor.first_not_before(begin);
     for (std::uint64_t n = first; n < std::min(size_, first + most); ++n) {
@@ -92,7 +92,7 @@ Status EntryCursor::check_kept(std::span<const std::byte> value) const {
   Status kept = cursor_.check_kept(value);
   const LmdbFile& file = entries_.file();
   if (!kept.is_ok() || value.empty() || file.whole()) return kept;
-  // Bytes behind the file's end read as zeros without a fault.
+  // In the file's last page, bytes after its end read as zeros without a fault.
   const std::uint64_t offset = cursor_.offset_of(value);
   if (offset + value.size() <= file.length_now()) return kept;
   return Status::bad(file.unreadable(offset, shorter_or_damaged).reason());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel that erases boxes of a batch's images and mixes the images in pairs, as it is launched
-// on streams before the conversion. It is public for authors of devices and batch transforms; a
+// A kernel that erases boxes of a batch's images and mixes the images in pairs. It is launched on
+// streams before the conversion. It is public for authors of devices and batch transforms; a
 // trainer sets `Recipe::mix`.
 //
 // Threads: `run_on_host` may be called on any thread.
@@ -17,11 +17,11 @@
 namespace MILLRACE_API millrace {
 
 /// Arguments of a kernel that changes 8-bit images in place. First the boxes of `erases` are filled
-/// with their values. Then the image of sample n is mixed with that of sample samples - 1 - n.
-/// Inside its box it is replaced by the other image. Elsewhere it is (own x weight + other x (256 -
-/// weight) + 128) / 256, rounded down. The bits are the same on every device. Sources: Zhong et
-/// al., "Random erasing data augmentation", 2017; Zhang et al., "mixup: Beyond empirical risk
-/// minimization", 2018; Yun et al., "CutMix", 2019.
+/// with their values. Then image n is mixed with image `samples` - 1 - n. Inside its box, an image
+/// is replaced by the other one. Elsewhere it becomes (own x weight + other x (256 - weight) + 128)
+/// / 256, rounded down. The bits are the same on every device. Sources: Zhong et al., "Random
+/// erasing data augmentation", 2017; Zhang et al., "mixup: Beyond empirical risk minimization",
+/// 2018; Yun et al., "CutMix", 2019.
 struct MixWork {
   static constexpr const char* kernel = "mix";
 

@@ -16,12 +16,12 @@ namespace MILLRACE_API millrace {
 
 /// A field of records that `raw_transform` copies.
 struct RawField {
-  /// Name in records and in samples, dtype and shape. For a field of variable length, the shape has
-  /// the maximal length of samples. Records hold the values one after the other, in the memory
+  /// Name in records and in samples, dtype and shape. For a field of variable length, `shape[0]` is
+  /// the maximal length in a sample. Records hold the values one after the other, in the memory
   /// format of x86 and ARM.
   FieldSpec spec;
-  /// Padding value after the values of a field of variable length, up to the maximal length. The
-  /// dtype must be able to hold it.
+  /// Value that fills the rest of a field of variable length, up to the maximal length. The dtype
+  /// must be able to hold it.
   double fill = 0;
 };
 
@@ -34,14 +34,14 @@ std::vector<RawField> raw_fields(const Dataset& dataset);
 /// A field of fixed shape is copied. A record without this field, or with another number of bytes
 /// in it, is a bad record.
 ///
-/// Of a field of variable length the first `shape[0]` values are copied, and the rest is filled
-/// with `fill`. As with any variable field, the number of values is in the sample's field
-/// `NAME.length` (uint32). A record with an incomplete value in it is a bad record. With a `fill`
-/// other than 0 the sample's field counts as one of fixed shape, because values beyond the length
-/// of a variable field must be 0.
+/// For a field of variable length, up to `shape[0]` values are copied, and the rest is filled with
+/// `fill`. As with any variable field, the sample's field `NAME.length` (uint32) has the number of
+/// values. A record with an incomplete value in the field is a bad record. Values beyond a variable
+/// field's length must be 0. So with another `fill`, the sample's field counts as one of fixed
+/// shape.
 ///
-/// Throws `Error` (`invalid_argument`) like `SampleSpec`, if the maximal length of a field is
-/// unknown, and for a `fill` that the dtype cannot hold.
+/// Throws `Error` (`invalid_argument`) where `SampleSpec` does, if a field's maximal length is
+/// unknown, or if the dtype cannot hold `fill`.
 std::shared_ptr<const Transform> raw_transform(const std::vector<RawField>& fields);
 /// Does the same for all fields that the dataset describes.
 std::shared_ptr<const Transform> raw_transform(const Dataset& dataset);

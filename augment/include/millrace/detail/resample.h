@@ -45,23 +45,23 @@ struct Resampling {
 struct BilinearWeights {
   /// For each pixel: the source pixel of its first weight.
   std::vector<std::int32_t> begins;
-  /// The first weights of all pixels, then all second ones, and so on: `taps` lists that are
-  /// `stride` numbers apart. Weights after a pixel's own are 0.
+  /// `taps` lists, `stride` numbers apart: the first has every pixel's first weight, the second
+  /// every pixel's second weight, and so on. A pixel with fewer weights has zeros after them.
   std::vector<std::int32_t> weights;
   int taps = 0;
   std::size_t stride = 0;
   std::vector<double> shares;  // scratch
 };
 
-/// The weights along one axis of a window. Each pixel is the sum of some consecutive source pixels,
-/// by weights in units of 2^-22. Source: precompute_coeffs and normalize_coeffs_8bpc in Pillow's
-/// Resample.c; for `nearest`, ImagingScaleAffine in its Geometry.c.
+/// The weights along one axis of a window. Each pixel is a weighted sum of consecutive source
+/// pixels; the weights are in units of 2^-22. Source: precompute_coeffs and normalize_coeffs_8bpc
+/// in Pillow's Resample.c; for `nearest`, ImagingScaleAffine in its Geometry.c.
 class ResampleAxis {
  public:
   static constexpr int precision_bits = 22;
 
-  /// The wanted part of one axis: the pixels `begin` to `begin` + `count` of `to`. The part [low,
-  /// high) of `from` source pixels is resized to these `to` pixels.
+  /// The wanted pixels of one axis: `count` of them, beginning at `begin`. The part [low, high) of
+  /// the `from` source pixels is resized to all `to` pixels.
   struct Wanted {
     int from;
     float low;
@@ -79,13 +79,13 @@ class ResampleAxis {
   void make(const Wanted& wanted);
 
   int count() const { return static_cast<int>(begins_.size()); }
-  /// The source pixels that have a weight in any pixel: `needed` of them from `first` on.
+  /// The source pixels for which any pixel has a weight: `needed` of them, beginning at `first`.
   int first() const { return first_; }
   int needed() const { return end_ - first_; }
-  /// The number of weights that each pixel has, zeros after its own included.
+  /// The number of weights of each pixel, including the zeros after its own weights.
   int taps() const { return taps_; }
-  /// Returns the source pixel, counted from `first`, of a pixel's first weight. The zeros after
-  /// the pixel's own weights may reach beyond `needed`.
+  /// Returns the source pixel of a pixel's first weight, counted from `first`. The zeros after the
+  /// pixel's own weights may belong to source pixels beyond the `needed` ones.
   int begin(int pixel) const { return begins_[static_cast<std::size_t>(pixel)]; }
   std::span<const std::int32_t> weights(int pixel) const {
     return {weights_.data() + static_cast<std::size_t>(pixel) * stride_,
@@ -99,8 +99,8 @@ class ResampleAxis {
   void pick_nearest(const Wanted& wanted);
   /// Changes the weights to those of `from` pixels that are stored backwards.
   void reverse_source(int from);
-  /// Adds a pixel's weights without the zeros before and after them: a weight of zero needs no
-  /// source pixel.
+  /// Notes where a pixel's weights begin and how many there are. Zeros before and after them do not
+  /// count, since they need no source pixel.
   void add(int place, int begin, int length);
 
   int first_ = 0;
@@ -113,15 +113,17 @@ class ResampleAxis {
   BilinearWeights bilinear_;    // scratch
 };
 
-/// An axis in the form that the passes take. A weight of 22 bits does not fit a factor of 16 bits,
-/// so it is high x 2^11 + low. For two consecutive weights, the high halves are one 32-bit number
-/// and the low halves another. So one instruction multiplies and adds two products.
+/// An axis in the form that the passes take. A weight is too large for a multiplication of 16-bit
+/// numbers, so it is split: high x 2^11 + low. Two consecutive weights become two 32-bit numbers:
+/// one holds both high halves, the other both low halves. So one instruction multiplies two halves
+/// and adds the products.
 struct PackedAxis {
   int count = 0;
-  /// Pairs of weights per pixel; 2 x `pairs` numbers: high, low, high, low ...
+  /// Pairs of weights per pixel. `weights` has 2 x `pairs` numbers per pixel: high, low, high ...
   int pairs = 0;
   std::vector<std::int32_t> weights;
-  /// As `ResampleAxis::begin`. Four pixels are made at a time, so both lists are padded with zeros.
+  /// The results of `ResampleAxis::begin`. Four pixels are made at a time, so both lists are padded
+  /// with zeros to a multiple of four pixels.
   std::vector<int> begins;
 
   void pack(const ResampleAxis& axis);
@@ -131,29 +133,29 @@ struct PackedAxis {
 };
 
 /// An axis in the form for processors that multiply and add four bytes at once (VNNI). A weight is
-/// three signed digits of 8 bits, d2 x 2^16 + d1 x 2^8 + d0.
+/// split into three signed digits of 8 bits: d2 x 2^16 + d1 x 2^8 + d0.
 struct DigitAxis {
-  /// Sums of 32 bits in a vector.
+  /// Number of 32-bit sums in one vector.
   static constexpr int lanes = 16;
   static constexpr int most_quads = 4;
 
   int count = 0;
   int taps = 0;
-  /// Groups of four weights per pixel.
+  /// Quads per pixel: groups of four weights.
   int quads = 0;
   /// For each quad of each pixel: four digits d0, four d1, four d2, and four zeros.
   std::vector<std::uint32_t> digits;
   std::vector<int> begins;
 
-  /// The two lists of the horizontal pass, which makes `lanes` bytes of a row at a time. `bases`
-  /// has, for each group of `lanes` bytes, the source byte from which a vector is read; two vectors
-  /// if `wide`. `table` has, for each quad of the group, the places in them of the lanes' bytes,
-  /// and then their digits d2, d1, d0. Both cover whole vectors of bytes, so the last groups may be
-  /// without pixels.
+  /// The two lists of the horizontal pass, which makes a row in groups of `lanes` bytes. `bases`
+  /// has the source byte at which each group's reading begins. One vector is read, two if `wide`.
+  /// For each quad of a group, `table` has the places of the lanes' bytes in the vectors, then the
+  /// digits d2, d1, d0. Both lists cover whole vectors of bytes, so the last groups may be without
+  /// pixels.
   std::vector<int> bases;
   std::vector<std::uint32_t> table;
   bool wide = false;
-  /// Bytes of a row that are read.
+  /// Number of bytes of a source row that are read.
   std::size_t reach = 0;
 
   void pack(const ResampleAxis& axis);
@@ -169,11 +171,11 @@ struct DigitAxis {
 /// window. It holds tables and scratch that only grow. Not for two threads at once.
 class Resampler {
  public:
-  /// Checks the vector code if it is the first of a process. Throws as `check_instruction_set`
-  /// does.
+  /// The first `Resampler` of a process checks the vector code, if nothing has checked it before.
+  /// Throws as `check_instruction_set` does.
   Resampler();
 
-  /// Makes the tables for `run`. Returns the part of the source image, as stored, that `run` needs.
+  /// Makes the tables for `run`. Returns the part of the stored source image that `run` needs.
   Region prepare(const Resampling& resampling);
 
   /// Makes the window from `source`, which shows the region that `prepare` returned. The window's
@@ -203,24 +205,25 @@ class Resampler {
   bool upwards_ = false;
   ResampleAxis horizontal_;
   ResampleAxis vertical_;
-  /// The form of each axis, packed or by digits.
+  /// Each axis in the form that its pass takes: packed, or by digits.
   PackedAxis across_;
   PackedAxis down_;
   DigitAxis across_digits_;
   DigitAxis down_digits_;
   bool across_by_vnni_ = false;
   bool down_by_vnni_ = false;
-  /// Rows that passed the horizontal pass and are still needed, in a ring of `kept_rows_`.
+  /// Number of rows in the ring of `rows_first`.
   std::size_t kept_rows_ = 0;
+  /// Rows that passed only the first pass. `rows_first` has those that are still needed, in a ring.
   std::vector<std::uint8_t> rows_;
   /// Copies of the last rows, with room after them for reads beyond a row's end.
   std::vector<std::uint8_t> last_rows_;
-  std::vector<const std::uint8_t*> taps_;  // the rows that a row is made of
+  std::vector<const std::uint8_t*> taps_;  // input rows of the vertical pass
   std::vector<std::uint8_t> stored_;       // a window before it is transposed
 };
 
 /// Returns whether the vertical pass comes first. The result of the first pass is rounded to 8
-/// bits, so the order shows in the pixels.
+/// bits, so the pixels depend on the order.
 bool vertical_first(const Resampling& resampling);
 
 /// Copies an 8-bit RGB image, rows without gaps, with left and right exchanged. The copy must not

@@ -12,7 +12,8 @@ namespace MILLRACE_API millrace {
 /// device, or to wait for the device. Devices call it. `call` is the name of the call
 /// ("cudaMalloc") and must live as long as the program. If the thread is working on a batch of a
 /// pipeline with `DebugOptions::forbid_blocking_calls`, the run ends with an error that names the
-/// call. Otherwise the cost is one load. Never throws, so destructors may call it, too.
+/// call. Otherwise the call costs at most two memory reads. Never throws, so destructors may call
+/// it, too.
 void note_blocking_call(const char* call) noexcept;
 
 }  // namespace millrace

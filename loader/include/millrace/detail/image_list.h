@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-// Images as files: text lists and folders, for readers in place and for packing. Threads: all
-// functions may be called from any thread at once.
+// Text lists and folders of image files, for packing and for datasets that read the files in place.
+// Threads: all functions may be called from any thread at once.
 
 namespace MILLRACE_API millrace {
 
@@ -50,8 +50,8 @@ struct IgnoredNames {
   std::size_t files = 0;
 };
 /// Removes hidden names from a folder's entries, by the rule for all folders of images. Hidden
-/// folders are those whose name begins with a dot, and `lost+found`. Hidden files begin with a dot;
-/// they stay if they have an image's name, except those that begin with "._", which macOS makes.
+/// folders are those whose name begins with a dot, and `lost+found`. Hidden files begin with a dot.
+/// Those with an image's name stay, unless they begin with "._" (made by macOS).
 IgnoredNames ignore_hidden(FolderEntries& entries);
 
 /// Whether a name has an extension of torchvision's IMG_EXTENSIONS, in lower or upper case.

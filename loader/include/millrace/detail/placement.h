@@ -33,15 +33,15 @@ struct Placement {
 /// `options` contradict each other.
 Placement place_workers(const Topology& machine, const RuntimeOptions& options = {});
 
-/// Returns the share of a host for rank `local_rank` of `local_world` ranks. The processors are
-/// divided into `local_world` consecutive pieces of equal size (within one), node by node and core
-/// by core. So each rank uses few nodes, and ranks do not overlap. If possible, a rank gets a piece
-/// on the node of its GPU. If there are more ranks than processors, several ranks share one. A
-/// quota is divided in the same way.
+/// Returns the part of a host that rank `local_rank` of `local_world` ranks gets. The processors
+/// are divided, node by node and core by core, into `local_world` consecutive pieces. Their sizes
+/// differ by at most one. So each rank uses few nodes, and ranks do not overlap. If possible, a
+/// rank gets a piece on the node of its GPU. If there are more ranks than processors, several ranks
+/// share one. A quota is divided in the same way.
 ///
-/// A launcher may have bound each rank to separate processors: others than those of the parent
-/// process, and at most 1 / `local_world` of the control group's cpuset. Then the rank keeps these
-/// processors.
+/// A launcher may have bound each rank to its own processors. This is assumed if they differ from
+/// the parent process's, and are at most 1 / `local_world` of the control group's cpuset. Then the
+/// rank keeps these processors.
 Topology share_of(const Topology& machine, unsigned local_rank, unsigned local_world);
 
 }  // namespace millrace
