@@ -74,7 +74,7 @@ Operation make_operation(const RecipeJson* name, ParameterReader& reader) {
 Operation read_operation(const RecipeJson& json, const std::string& place,
                          std::optional<Size>& output) {
   ParameterReader unnamed(json, "the operation", place);
-  const Operation operation = make_operation(unnamed.find("op"), unnamed);
+  Operation operation = make_operation(unnamed.find("op"), unnamed);
   ParameterReader reader(json, "the operation", place + " (" + operation.held().name() + ")");
   reader.find("op");
   operation.held().describe(reader);

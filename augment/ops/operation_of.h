@@ -14,10 +14,10 @@ namespace millrace {
 template <typename Values>
 struct OperationName;
 
-#define MILLRACE_OPERATION_NAME(Values, source)                                           \
-  template <>                                                                             \
-  struct OperationName<Values> {                                                          \
-    static constexpr const char* text = &source[std::string_view(source).rfind('/') + 1]; \
+#define MILLRACE_OPERATION_NAME(Values, source)                                             \
+  template <>                                                                               \
+  struct OperationName<Values> {                                                            \
+    static constexpr const char* text = &(source)[std::string_view(source).rfind('/') + 1]; \
   };
 MILLRACE_OPERATIONS(MILLRACE_OPERATION_NAME)
 #undef MILLRACE_OPERATION_NAME

@@ -16,8 +16,14 @@ struct OperationRow {
   Operation (*make)();
 };
 
+/// Makes an operation with the default parameters of `Values`.
+template <typename Values>
+Operation default_operation() {
+  return Operation(Values{});
+}
+
 #define MILLRACE_OPERATION_ROW(Values, source) \
-  {OperationName<Values>::text, [] { return Operation(Values{}); }},
+  {OperationName<Values>::text, default_operation<Values>},
 inline constexpr OperationRow operations[] = {MILLRACE_OPERATIONS(MILLRACE_OPERATION_ROW)};
 #undef MILLRACE_OPERATION_ROW
 
