@@ -33,9 +33,10 @@ std::string names_of(const Fields& fields, Name name = {}) {
 
 }  // namespace
 
-// LMDB would abort the process if this returned.
+// LMDB aborts the process if this returns, which it does outside of `guarded`.
 void FileWriter::on_assertion(MDB_env* environment, const char* message) {
   auto& writer = *static_cast<FileWriter*>(mdb_env_get_userctx(environment));
+  if (!writer.is_guarded_) return;
   std::snprintf(writer.assertion_.data(), writer.assertion_.size(), "%s", message);
   std::longjmp(writer.jump_, 1);
 }
@@ -45,8 +46,14 @@ void FileWriter::on_assertion(MDB_env* environment, const char* message) {
 /// objects with a destructor.
 template <typename Calls>
 int FileWriter::guarded(const Calls& calls) {
-  if (setjmp(jump_) != 0) return assertion_failed;
-  return calls();
+  if (setjmp(jump_) != 0) {
+    is_guarded_ = false;
+    return assertion_failed;
+  }
+  is_guarded_ = true;
+  const int code = calls();
+  is_guarded_ = false;
+  return code;
 }
 
 FileWriter::FileWriter(std::filesystem::path path, WriterOptions options,

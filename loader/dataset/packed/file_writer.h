@@ -55,7 +55,9 @@ class FileWriter final : public RecordWriter {
   [[noreturn]] void fail_to_write(const std::string& reason);
 
   std::unique_ptr<MDB_env, LmdbDeleter> environment_;
+  /// Where `guarded` was entered; valid while `is_guarded_`.
   std::jmp_buf jump_{};
+  bool is_guarded_ = false;
   /// Message of a failed assertion in LMDB, which means a damaged page.
   std::array<char, 400> assertion_{};
   Description description_;
