@@ -89,10 +89,37 @@ TEST(PipelineHints, AreKeptForTheNextPipelineOverTheDataset) {
   EXPECT_EQ(run.counts, (Counts{{0, 50}})) << "another runtime";
 }
 
+TEST(PipelineHints, StayWithTheRecordOfTheSampleThatKeptThem) {
+  PipelineOptions options;
+  options.batch_size = 8;
+  options.epochs = 2;
+  options.order = Order::sequential();
+  options.runtime = make_runtime({.workers = 1});
+  std::size_t hints = 0;
+  // Each third sample keeps a hint, and each third fails after it has kept one.
+  auto transform = std::make_shared<FunctionTransform>(
+      SampleSpec({{"label", DType::int64, {}}}),
+      [&](const Record& record, Random&, Sample& sample) {
+        sample["label"].as<std::int64_t>()[0] = 0;
+        const std::uint64_t number = record.index();
+        if (!sample.hint().empty()) {
+          ++hints;
+          EXPECT_EQ(number % 3, 0U);
+        }
+        if (number % 3 < 2) sample.keep_hint(std::as_bytes(std::span(&number, 1)));
+        return number % 3 == 1 ? Status::bad("a third of all") : Status::ok();
+      });
+  options.bad_records = BadRecords::mark;
+  Pipeline pipeline(std::make_shared<MemoryDataset>(48), transform, std::make_shared<HostDevice>(),
+                    options);
+  while (const Batch batch = pipeline.next()) continue;
+  EXPECT_EQ(hints, 16U) << "in the second epoch";
+}
+
 TEST(PipelineHints, TakeNoMoreThanTheyMay) {
   NotingRun none(50, 0);
   none.run();
-  EXPECT_EQ(none.counts, (Counts{{7, 150}})) << "no notes are kept";
+  EXPECT_EQ(none.counts, (Counts{{7, 150}})) << "no hints are kept";
   EXPECT_EQ(none.hint_bytes, 0U);
   NotingRun few(100, 2000);
   few.run();
