@@ -27,7 +27,7 @@ test_packages=(git libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin libbench
 # needs QEMU, busybox and e2fsprogs; cmake/install_cuda.sh needs pip. Libtorch is large, and few
 # users of the tests need what is tested with it: <millrace/torch.h>, examples/resnet18,
 # examples/python and DLPack.
-ci_packages=(clang clang-format clang-tidy lld llvm qemu-system-x86
+ci_packages=(ccache clang clang-format clang-tidy lld llvm qemu-system-x86
   busybox-static e2fsprogs python3-pip dpkg-dev file libtorch-dev python3-torch python3-numpy
   python3-torchvision)
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "support/waiting.h"
+#include "support/sanitizers.h"
 
 #if !defined(MILLRACE_TSAN) && !defined(MILLRACE_ASAN) && defined(__GLIBC__)
 #define MILLRACE_COUNTS_MALLOC 1

@@ -8,10 +8,7 @@
 namespace millrace::testing {
 
 /// The photographs and golden files that lie beside the project on a development machine.
-inline const std::filesystem::path& shared_dir() {
-  static const std::filesystem::path path = MILLRACE_SHARED_DIR;
-  return path;
-}
+const std::filesystem::path& shared_dir();
 
 }  // namespace millrace::testing
 

@@ -7,21 +7,6 @@
 #include <mutex>
 #include <thread>
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define MILLRACE_TSAN 1
-#endif
-#if __has_feature(address_sanitizer)
-#define MILLRACE_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define MILLRACE_TSAN 1
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define MILLRACE_ASAN 1
-#endif
-
 namespace millrace::testing {
 
 /// Maximal time that a test waits for an event that must happen: far more than a busy machine

@@ -14,6 +14,7 @@
 #include "augment/resample/sha256.h"
 #include "augment/resample/vector_targets.h"
 #include "support/sample_maker.h"
+#include "support/sanitizers.h"
 #include "support/shared_data.h"
 
 namespace millrace {
@@ -61,7 +62,9 @@ void expect_crops(const char* name, Like like) {
   std::string file;
   Bytes encoded;
   Image whole;
+  int seen = 0;
   for (const nlohmann::json& entry : entries) {
+    if (seen++ % testing::one_in != 0) continue;
     SCOPED_TRACE(entry.dump());
     if (const auto name = entry.at("file").get<std::string>(); name != file) {
       file = name;
@@ -104,7 +107,9 @@ TEST(Golden, EvaluationSamplesEqualTorchvisions) {
   const nlohmann::json entries = entries_of("eval.json");
   ASSERT_EQ(entries.size(), 496U);
   std::map<std::pair<int, int>, testing::Maker> makers;
+  int seen = 0;
   for (const nlohmann::json& entry : entries) {
+    if (seen++ % testing::one_in != 0) continue;
     SCOPED_TRACE(entry.dump());
     const int resize = entry.at("resize"), crop = entry.at("crop");
     const auto made = makers.try_emplace({resize, crop}, testing::window_of({crop, crop}, resize));

@@ -6,8 +6,8 @@
 #include "support/jpeg_bombs.h"
 #include "support/packs.h"
 #include "support/pictures.h"
+#include "support/sanitizers.h"
 #include "support/temporary_folder.h"
-#include "support/waiting.h"
 
 namespace millrace {
 namespace {

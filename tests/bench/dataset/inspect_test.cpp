@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/damaged_files.h"
 #include "console/text.h"
 #include "dataset/distribution.h"
-#include "support/damaged_files.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
 #include "support/temporary_folder.h"

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "support/packs.h"
+#include "support/sanitizers.h"
 #include "support/tars.h"
 #include "support/temporary_folder.h"
-#include "support/waiting.h"
 
 namespace millrace {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "support/damaged_files.h"
+#include "bench/damaged_files.h"
 #include "support/run_program.h"
 #include "support/temporary_folder.h"
 

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "support/damaged_files.h"
+#include "bench/damaged_files.h"
 #include "support/packs.h"
 #include "support/sample_maker.h"
 #include "support/shared_data.h"

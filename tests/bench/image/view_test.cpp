@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "bench/damaged_files.h"
 #include "image/canvas.h"
-#include "support/damaged_files.h"
 #include "support/packs.h"
 #include "support/sample_maker.h"
 #include "support/temporary_folder.h"

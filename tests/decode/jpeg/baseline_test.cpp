@@ -20,8 +20,8 @@
 #include "decode/jpeg/regions.h"
 #include "jpeg/jpeg_decoder.h"
 #include "support/jpeg_samples.h"
+#include "support/sanitizers.h"
 #include "support/shared_data.h"
-#include "support/waiting.h"
 
 namespace millrace {
 namespace {
@@ -138,22 +138,17 @@ TEST(BaselineJpeg, EqualsLibjpegTurboOnEveryInstructionSet) {
 
 TEST(BaselineJpeg, PhotographsEqualLibjpegTurboOnEveryInstructionSet) {
   MILLRACE_NEEDS_SHARED("data/photos");
-#if defined(MILLRACE_ASAN) || defined(MILLRACE_TSAN)
-  constexpr int one_in = 10;  // takes minutes otherwise
-#else
-  constexpr int one_in = 1;
-#endif
   Random random(2, 0);
   int seen = 0;
   int compared = 0;
   for (const auto& path : testing::jpeg_files(testing::shared_dir() / "data/photos")) {
-    if (seen++ % one_in != 0) continue;
+    if (seen++ % testing::one_in != 0) continue;
     SCOPED_TRACE(path.string());
     expect_same_on_every_target(testing::read_file(path), random, 20);
     if (HasFatalFailure()) return;
     ++compared;
   }
-  EXPECT_EQ(compared, 500 / one_in);
+  EXPECT_EQ(compared, 500 / testing::one_in);
 }
 
 TEST(BaselineJpeg, DamageIsJudgedAsByLibjpegTurbo) {

@@ -11,9 +11,11 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include "decode/jpeg/regions.h"
 #include "support/jpeg_samples.h"
+#include "support/sanitizers.h"
 #include "support/shared_data.h"
 
 namespace millrace {
@@ -78,10 +80,12 @@ TEST(JpegDecoder, RegionsOfPhotographsEqualTheWhole) {
   MILLRACE_NEEDS_SHARED("data");
   JpegDecoder decoder;
   Random random(2, 0);
+  int seen = 0;
   int compared = 0;
-  for (const char* folder : {"data/photos", "data/sizes", "data/exif", "data/odd"}) {
+  for (const char* folder : {"data/sizes", "data/exif", "data/odd", "data/photos"}) {
     for (const auto& path : testing::jpeg_files(testing::shared_dir() / folder)) {
       if (path.filename() == "monkey12.jpg") continue;  // 12 bits
+      if (folder == std::string_view("data/photos") && seen++ % testing::one_in != 0) continue;
       SCOPED_TRACE(path.string());
       const Bytes encoded = testing::read_file(path);
       expect_all_regions_same(decoder, encoded, random, 5);
@@ -91,7 +95,7 @@ TEST(JpegDecoder, RegionsOfPhotographsEqualTheWhole) {
       ++compared;
     }
   }
-  EXPECT_GE(compared, 500);
+  EXPECT_GE(compared, 500 / testing::one_in);
 }
 
 TEST(JpegDecoder, HeaderSaysWhatIsStored) {

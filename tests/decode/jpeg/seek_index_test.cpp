@@ -23,6 +23,7 @@
 #include "jpeg/index.h"
 #include "jpeg/jpeg_decoder.h"
 #include "support/jpeg_samples.h"
+#include "support/sanitizers.h"
 #include "support/shared_data.h"
 
 namespace millrace {
@@ -133,15 +134,10 @@ TEST(SeekIndex, RegionsAreTheSameOnEveryInstructionSet) {
 
 TEST(SeekIndex, PhotographsAreTheSameOnEveryInstructionSet) {
   MILLRACE_NEEDS_SHARED("data/photos");
-#if defined(MILLRACE_ASAN) || defined(MILLRACE_TSAN)
-  constexpr int one_in = 10;  // takes minutes otherwise
-#else
-  constexpr int one_in = 1;
-#endif
   Random random(2, 0);
   int seen = 0;
   for (const auto& path : testing::jpeg_files(testing::shared_dir() / "data/photos")) {
-    if (seen++ % one_in != 0) continue;
+    if (seen++ % testing::one_in != 0) continue;
     SCOPED_TRACE(path.string());
     expect_same_regions(testing::read_file(path), random, 5,
                         seen % 3 == 0 ? IndexPoints::rows : IndexPoints::tiles);

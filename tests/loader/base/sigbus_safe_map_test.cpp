@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
+#include "support/sanitizers.h"
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
-#include "support/waiting.h"
 
 namespace millrace {
 namespace {

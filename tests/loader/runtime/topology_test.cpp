@@ -22,9 +22,9 @@
 #include "runtime/cgroup.h"
 #include "runtime/pci_devices.h"
 #include "support/affinity.h"
+#include "support/sanitizers.h"
 #include "support/small_run.h"
 #include "support/temporary_folder.h"
-#include "support/waiting.h"
 
 namespace millrace {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <exception>
 
-#include "support/waiting.h"
+#include "support/sanitizers.h"
 
 namespace millrace {
 namespace {

@@ -17,6 +17,7 @@
 
 #include "support/fake_job.h"
 #include "support/helping_pools.h"
+#include "support/sanitizers.h"
 #include "support/waiting.h"
 
 namespace millrace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "support/run_program.h"
+#include "support/sanitizers.h"
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
-#include "support/waiting.h"
 
 namespace millrace {
 namespace {

@@ -15,6 +15,7 @@
 
 #include "dataset/packed/lmdb_file.h"
 #include "dataset/packed/record_format.h"
+#include "support/sanitizers.h"
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
 

@@ -1,0 +1,18 @@
+# Compiles through ccache. Builds of the same sources in different folders share its objects: paths
+# in the project are seen as relative to it.
+if(NOT MILLRACE_COMPILER_CACHE OR CMAKE_CXX_COMPILER_LAUNCHER)
+  return()
+endif()
+find_program(MILLRACE_CCACHE ccache)
+mark_as_advanced(MILLRACE_CCACHE)
+if(NOT MILLRACE_CCACHE)
+  return()
+endif()
+# Precompiled headers need this slackness, and an option for each compiler.
+set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    ${MILLRACE_CCACHE})
+add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>"
+                    "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>"
+                    $<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>)
