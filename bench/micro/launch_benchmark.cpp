@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "measure/device/cuda_step.h"
+#include "command/device/cuda_step.h"
 #include "micro/empty_samples.h"
 #include "micro/gpu_benchmark.h"
 

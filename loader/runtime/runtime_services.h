@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "dataset/record_hints.h"
-#include "dataset/sample_cache.h"
+#include "cache/record_hints.h"
+#include "cache/sample_cache.h"
 #include "runtime/host_memory_pool.h"
 
 namespace millrace {

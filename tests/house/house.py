@@ -33,15 +33,16 @@ from pathlib import Path, PurePosixPath
 # whatever their names. These do not include each other.
 ROOMS = {
     "loader": ["base", "dataset", "dataset/packed", "dataset/values", "dataset/<format>",
-               "dataset/open", "order", "runtime", "device", "report", "pipeline/options",
-               "pipeline/slots", "pipeline/samples", "pipeline"],
+               "dataset/open", "cache", "order", "runtime", "device", "report",
+               "pipeline/options", "pipeline/slots", "pipeline/samples", "pipeline"],
     "decode": ["codec", "<codec>", "*"],
     "augment": ["geometry", "resample", "pixels", "ops", "ops/colour", "ops/warp", "ops/policy",
                 "targets", "*"],
     "gpu": ["pixel", "device"],
-    "bench": ["command.h", "console", "machine", "page", "measure/device", "measure",
-              "dataset/annotations", "dataset", "image", "diagnose", "tune", "micro", "main.cpp",
-              "c"],
+    "bench": ["measure/text", "measure/machine", "measure/page", "measure/device", "measure/bench",
+              "measure/diagnose", "measure/tune", "command/console", "command/device",
+              "command/run", "command/dataset/annotations", "command/dataset", "command/image",
+              "micro", "command", "c"],
 }
 # The folders whose public headers a folder may include. All others (bench, examples, tests) may
 # include all.
@@ -106,7 +107,7 @@ def place(path):
     not in the list."""
     folder, inside = path.parts[0], PurePosixPath(*path.parts[1:])
     rooms = ROOMS[folder]
-    if inside.parts[0] == "include":
+    if "include" in inside.parts:
         return folder, 0, "include"
     if len(inside.parts) > 1:
         room = str(inside.parent)
@@ -121,6 +122,12 @@ class House:
         self.known = set(self.files)
         self.breaches = []
         self.types = {}  # where each is defined first
+        # The public headers of each folder, by the names by which they are included.
+        self.public = {folder: {} for folder in ROOMS}
+        for path in self.files:
+            if path.parts[0] in ROOMS and "include" in path.parts:
+                name = PurePosixPath(*path.parts[path.parts.index("include") + 1 :])
+                self.public[path.parts[0]][str(name)] = path
         self.rooms_of_public = {}  # by header
         self.words = 0  # of all README.md pages
 
@@ -192,10 +199,10 @@ class House:
         """Reason why the public header `name` may not be included; None if it may."""
         folder = path.parts[0]
         for owner in ROOMS:
-            if PurePosixPath(owner, "include", name) in self.known:
+            if name in self.public[owner]:
                 if folder in BUILDS_ON and owner not in [folder, *BUILDS_ON[folder]]:
                     return f"a header of {owner}/, on which {folder}/ does not build"
-                if folder == owner and path.parts[1] != "include":
+                if folder == owner and "include" not in path.parts:
                     _, own, room = place(path)
                     return self.wrong_room(folder, own, room, self.room_of_public(folder, name))
         return None
@@ -203,7 +210,7 @@ class House:
     def room_of_public(self, folder, name):
         """The last of the rooms that define the public header `name` and those that it includes;
         None if no room does."""
-        header = PurePosixPath(folder, "include", name)
+        header = self.public[folder][name]
         if header not in self.rooms_of_public:
             self.rooms_of_public[header] = None  # a header may lead back to itself
             rooms = [DEFINED_IN.get(folder, {}).get(name)]
@@ -217,7 +224,7 @@ class House:
             ]
             for line in (self.root / header).read_text(encoding="utf-8").splitlines():
                 match = INCLUDE.match(line)
-                if match and PurePosixPath(folder, "include", match.group(2)) in self.known:
+                if match and match.group(2) in self.public[folder]:
                     rooms.append(self.room_of_public(folder, match.group(2)))
             listed = [room for room in rooms if room not in (None, "*")]
             self.rooms_of_public[header] = max(
@@ -251,7 +258,7 @@ class House:
         elif target := self.find(folder, name):
             if folder not in ROOMS:
                 return None
-            if path.parts[1] == "include":
+            if "include" in path.parts:
                 return "private, and the including header is public"
             _, own, room = place(path)
             return self.wrong_room(folder, own, room, place(target)[2])

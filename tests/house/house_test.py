@@ -21,11 +21,14 @@ SOUND = {
     "loader/dataset/packed/pages.h": "",
     "augment/ops/flip.h": "#include <millrace/error.h>\n",
     "augment/recipe.cpp": '#include "ops/flip.h"\n',
-    "bench/command.h": "#include <millrace/pipeline.h>\n",
-    "bench/page/assets.h.in": "",
-    "bench/page/page.cpp": '#include "command.h"\n  #  include "page/assets.h"\n',
-    "bench/main.cpp": '#include "command.h"\n#include "page/page.h"\n',
-    "bench/page/page.h": "",
+    "bench/measure/include/millrace/measure.h": "#include <millrace/pipeline.h>\n",
+    "bench/measure/page/assets.h.in": "",
+    "bench/measure/page/page.cpp": '#include <millrace/measure.h>\n'
+    '  #  include "measure/page/assets.h"\n',
+    "bench/command/console/command.h": "#include <millrace/pipeline.h>\n",
+    "bench/command/main.cpp": '#include "command/console/command.h"\n'
+    '#include "measure/page/page.h"\n',
+    "bench/measure/page/page.h": "",
     "examples/trainer.h": "#include <millrace/pipeline.h>\n",
     "examples/train.cpp": '#include "trainer.h"\n',
     "tests/support/waiting.h": "",
@@ -114,8 +117,8 @@ class Rules(unittest.TestCase):
 
     def test_a_private_header_of_another_folder(self):
         self.expect(
-            {"bench/page/bars.cpp": '\n#include "base/mutex.h"\n'},
-            "bench/page/bars.cpp:2: base/mutex.h is a private header of loader/",
+            {"bench/measure/page/bars.cpp": '\n#include "base/mutex.h"\n'},
+            "bench/measure/page/bars.cpp:2: base/mutex.h is a private header of loader/",
         )
 
     def test_a_private_header_of_a_folder_that_is_not_tested(self):
@@ -198,8 +201,8 @@ class Rules(unittest.TestCase):
             "gpu/pixel/x.cu",
             "tests/x.py",
             "cmake/x.sh",
-            "bench/page/x.js",
-            "bench/page/x.css",
+            "bench/measure/page/x.js",
+            "bench/measure/page/x.css",
             "cmake/x.cmake",
             "CMakeLists.txt",
             ".ci/run",

@@ -38,7 +38,7 @@ Recipe eval() {
   return recipe;
 }
 
-// bench/README.md
+// bench/measure/README.md
 PipelineOptions tuned() {
   auto loaded = millrace::load_options("train.json");  // loaded.machine_differences: another one?
   loaded.pipeline.runtime = millrace::make_runtime({.workers = loaded.workers});

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "dataset/record_hints.h"
-#include "dataset/sample_cache.h"
+#include "cache/record_hints.h"
+#include "cache/sample_cache.h"
 
 namespace millrace {
 

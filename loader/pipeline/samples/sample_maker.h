@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "dataset/record_hints.h"
-#include "dataset/sample_cache.h"
+#include "cache/record_hints.h"
+#include "cache/sample_cache.h"
 #include "pipeline/samples/sample_context.h"
 #include "pipeline/samples/slot_poison.h"
 #include "pipeline/slots/run_meter.h"

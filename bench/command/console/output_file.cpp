@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command/console/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <millrace/detail/errno_text.h>
+#include <millrace/detail/interrupted.h>
+#include <millrace/detail/json_text.h>
+#include <millrace/detail/stored_hints.h>
+#include <millrace/error.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+
+#include "command/console/streams.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Temporary name beside the file to replace. For a symbolic link: beside its target.
+fs::path name_beside(const fs::path& path) {
+  const fs::path file = fs::exists(path) ? fs::canonical(path) : path;
+  return fmt::format("{}.{}.new", file.string(), getpid());
+}
+
+[[noreturn]] void refuse(const fs::path& path, ErrorCode code, const std::string& reason) {
+  throw Error(code, path.string() + ": cannot be written: " + reason);
+}
+
+/// Tries to create a file that does not exist yet, and deletes it. Returns 0 or the error number.
+int try_to_create(const fs::path& path) {
+  const int created = retry_interrupted(
+      [&] { return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); });
+  if (created < 0) return errno;
+  close(created);
+  unlink(path.c_str());
+  return 0;
+}
+
+void check_output(const fs::path& path, const std::vector<std::string>& inputs) {
+  if (path.empty() || path == "-") return;
+  std::error_code error;
+  const fs::file_status there = fs::status(path, error);
+  if (!fs::status_known(there)) refuse(path, ErrorCode::io, error.message());
+  if (fs::is_directory(there)) refuse(path, ErrorCode::io, "it is a folder");
+  if (fs::exists(there) && !fs::is_regular_file(there))
+    refuse(path, ErrorCode::io, "it is not a regular file");
+  for (const std::string& input : inputs) check_not_input(path, input);
+  if (fs::exists(there) && fs::file_size(path) > 0 && is_dataset(path))
+    refuse(path, ErrorCode::invalid_argument, "it is a dataset");
+  if (is_hints_file(path))
+    refuse(path, ErrorCode::invalid_argument, "it is the index of a dataset");
+  if (fs::exists(there) && access(path.c_str(), W_OK) != 0)
+    refuse(path, ErrorCode::io, errno_text(errno));
+  if (const int reason = try_to_create(name_beside(path)))
+    refuse(path, ErrorCode::io, errno_text(reason));
+}
+
+}  // namespace
+
+void write_text(const fs::path& path, std::string_view text) {
+  if (path == "-") {
+    print_bytes(text);
+    return;
+  }
+  const bool is_there = fs::exists(path);
+  const fs::path file = is_there ? fs::canonical(path) : path;
+  const fs::path beside = name_beside(path);
+  auto out = open_stream<std::ofstream>(beside, std::ios::trunc | std::ios::binary);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  out.close();
+  std::error_code ignored;
+  if (is_there) fs::permissions(beside, fs::status(file).permissions(), ignored);
+  if (out && std::rename(beside.c_str(), file.c_str()) == 0) return;
+  const std::string reason = errno_text(errno);
+  fs::remove(beside, ignored);
+  refuse(path, ErrorCode::io, reason);
+}
+
+void check_outputs(const std::vector<std::string>& outputs,
+                   const std::vector<std::string>& inputs) {
+  check_can_print();
+  for (const std::string& output : outputs) check_output(output, inputs);
+}
+
+void check_can_create(const fs::path& path) {
+  if (const int reason = try_to_create(path))
+    throw Error(ErrorCode::io, path.string() + " cannot be created: " + errno_text(reason));
+}
+
+void check_not_input(const fs::path& output, const fs::path& input) {
+  std::error_code ignored;
+  if (fs::equivalent(output, input, ignored))
+    refuse(output, ErrorCode::invalid_argument, "the command reads it");
+}
+
+bool is_dataset(const fs::path& path) {
+  auto file = open_stream<std::ifstream>(path, std::ios::binary);
+  if (!file && errno == ENOENT) return false;
+  if (!file) throw Error(ErrorCode::io, path.string() + " cannot be read: " + errno_text(errno));
+  constexpr std::size_t most_bytes = std::size_t{64} << 20;
+  if (file.peek() == '{')
+    return read_text(file, most_bytes).find("\"millrace_shards\"") != std::string::npos;
+  // LMDB's magic number follows the header of the first page. The header's size differs in 32-bit
+  // programs and in LMDB 1.0.
+  const std::string begin = read_text(file, 28);
+  if (begin.empty()) return true;
+  for (const std::size_t header_bytes : {16UL, 12UL, 24UL})
+    if (begin.size() >= header_bytes + 4 && begin.substr(header_bytes, 4) == "\xde\xc0\xef\xbe")
+      return true;
+  return false;
+}
+
+}  // namespace millrace::cli

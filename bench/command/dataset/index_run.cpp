@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command/dataset/index_run.h"
+
+#include <fmt/format.h>
+#include <millrace/detail/stored_hints.h>
+#include <millrace/error.h>
+#include <millrace/image_decoder.h>
+#include <millrace/image_transform.h>
+
+#include <cstdio>
+#include <new>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "command/console/progress.h"
+#include "command/dataset/all_records.h"
+
+namespace millrace::cli {
+namespace {
+
+/// State of a worker.
+struct IndexTools {
+  std::unique_ptr<DatasetReader> reader;
+  std::unique_ptr<ImageDecoder> decoder;
+};
+
+/// Result for one record.
+struct IndexedRecord {
+  std::uint64_t image_bytes = 0;
+  bool bad = false;
+  /// Empty if the record has no index.
+  std::vector<std::byte> index{};
+};
+
+IndexedRecord index_of(const Dataset& dataset, std::uint64_t number, IndexPoints points,
+                       IndexTools& tools) {
+  IndexedRecord made;
+  try {
+    const Record record = tools.reader->read(number);
+    ImageDecoder& decoder = *tools.decoder;
+    made.bad = !record.has("image") || !decoder.open(record["image"]).is_ok();
+    if (made.bad) return made;
+    made.image_bytes = record["image"].size();
+    decoder.use_index({}, image_checksum(record), points);
+    made.bad = !decoder.check().is_ok() || !tools.reader->intact().is_ok();
+    if (made.bad) return made;
+    const std::span<const std::byte> index = decoder.new_index();
+    made.index.assign(index.begin(), index.end());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_record) throw;
+    made.bad = true;
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::io, fmt::format("the index of record {} of {} cannot be made: there is "
+                                           "not enough memory",
+                                           number, dataset.name()));
+  }
+  return made;
+}
+
+}  // namespace
+
+IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoints points,
+                        const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt) {
+  IndexResult result{.records = dataset->size()};
+  Progress progress(stderr, "indexed", result.records);
+  HintsWriter writer(dataset);
+  const auto tools_of_workers = std::make_shared<std::vector<IndexTools>>(runtime.workers());
+  const auto budget = std::make_shared<DecodeBudget>(limits);
+  for (IndexTools& tools : *tools_of_workers)
+    tools = {dataset->make_reader(), make_image_decoder(budget)};
+  const auto index_range = [dataset, tools_of_workers, points](IndexRange range, unsigned worker) {
+    std::vector<std::uint64_t> numbers(range.end - range.begin);
+    std::iota(numbers.begin(), numbers.end(), range.begin);
+    dataset->prefetch(numbers);
+    std::vector<IndexedRecord> all;
+    all.reserve(numbers.size());
+    for (const std::uint64_t number : numbers)
+      all.push_back(index_of(*dataset, number, points, (*tools_of_workers)[worker]));
+    return all;
+  };
+  std::uint64_t taken = 0;
+  const auto take = [&](const std::vector<IndexedRecord>& all) {
+    taken += all.size();
+    for (const IndexedRecord& made : all) {
+      progress.advance(made.image_bytes);
+      writer.append(made.index);
+      result.bad += made.bad ? 1 : 0;
+      result.others += !made.bad && made.index.empty() ? 1 : 0;
+      result.image_bytes += made.image_bytes;
+    }
+    return !interrupt.requested();
+  };
+  const std::uint64_t length = range_length(result.records, runtime, 128);
+  result.interrupted =
+      !over_ranges(runtime, result.records, length, index_range, take) && taken < result.records;
+  if (!result.interrupted) writer.finish();
+  result.indexed = writer.hints();
+  result.index_bytes = writer.bytes();
+  result.seconds = progress.seconds();
+  return result;
+}
+
+std::string index_text(const IndexResult& result) {
+  const double share = result.image_bytes == 0 ? 0
+                                               : 100.0 * static_cast<double>(result.index_bytes) /
+                                                     static_cast<double>(result.image_bytes);
+  std::string text =
+      fmt::format("{} of {} images ({:.1f} MB, {:.2f}% of theirs)", result.indexed, result.records,
+                  static_cast<double>(result.index_bytes) / 1e6, share);
+  if (result.others > 0)
+    text += fmt::format("; {} without, since other decoders decode them", result.others);
+  if (result.bad > 0) text += fmt::format("; {} bad: `millrace verify` lists them", result.bad);
+  return text;
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "command/dataset/inspect_output.h"
+#include "command/dataset/inspect_training.h"
+#include "measure/text/figures.h"
+#include "measure/text/text.h"
+
+namespace millrace::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Text of a field, as much as fits a line; nullopt if the field is not text.
+std::optional<std::string> short_text(const RecordField& field) {
+  constexpr std::size_t most = 56;
+  const std::string_view text(reinterpret_cast<const char*>(field.bytes.data()),
+                              field.bytes.size());
+  const std::string_view shown = text.substr(0, most);
+  if (std::ranges::any_of(shown,
+                          [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }))
+    return {};
+  return "\"" + printable(shown) + (text.size() > most ? "..." : "") + "\"";
+}
+
+template <typename Value>
+std::string value_text(std::span<const std::byte> bytes) {
+  Value value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  if constexpr (std::is_same_v<Value, Float16> || std::is_same_v<Value, Bfloat16>)
+    return fmt::format("{:g}", static_cast<float>(value));
+  else if constexpr (std::is_floating_point_v<Value>)
+    return fmt::format("{:g}", value);
+  else
+    return fmt::format("{}", value);
+}
+
+std::string value_text(DType dtype, std::span<const std::byte> bytes) {
+  switch (dtype) {
+    case DType::boolean:
+    case DType::uint8:
+      return value_text<std::uint8_t>(bytes);
+    case DType::int8:
+      return value_text<std::int8_t>(bytes);
+    case DType::uint16:
+      return value_text<std::uint16_t>(bytes);
+    case DType::int16:
+      return value_text<std::int16_t>(bytes);
+    case DType::uint32:
+      return value_text<std::uint32_t>(bytes);
+    case DType::int32:
+      return value_text<std::int32_t>(bytes);
+    case DType::uint64:
+      return value_text<std::uint64_t>(bytes);
+    case DType::int64:
+      return value_text<std::int64_t>(bytes);
+    case DType::float16:
+      return value_text<Float16>(bytes);
+    case DType::bfloat16:
+      return value_text<Bfloat16>(bytes);
+    case DType::float32:
+      return value_text<float>(bytes);
+    case DType::float64:
+      return value_text<double>(bytes);
+  }
+  return "";
+}
+
+/// The first values of a field with a known dtype.
+std::string values_text(const FieldSpec& spec, std::span<const std::byte> bytes) {
+  constexpr std::size_t most = 8;
+  const std::size_t each = size_of(spec.dtype);
+  std::string text = to_string(spec.dtype);
+  for (std::size_t n = 0; n < std::min(most, bytes.size() / each); ++n)
+    text += " " + value_text(spec.dtype, bytes.subspan(n * each, each));
+  return text + (bytes.size() / each > most ? " ..." : "");
+}
+
+std::string field_text(std::span<const FieldSpec> specs, const Record& record,
+                       const RecordField& field) {
+  if (field.name == "image") return "";
+  if (!field.bytes.empty())
+    for (const FieldSpec& spec : specs)
+      if (spec.name == field.name) return values_text(spec, field.bytes);
+  if (std::string text = annotation_text(record, field); !text.empty()) return text;
+  if (field.bytes.empty()) return "";
+  if (field.name != "path" && field.bytes.size() == sizeof(std::int64_t))
+    return value_text<std::int64_t>(field.bytes);  // a look-up by name would take longer
+  return short_text(field).value_or("");
+}
+
+std::string image_text(const RecordView& view) {
+  if (!view.image)
+    return view.no_image.empty() ? "" : "image\n" + table_row("unknown", printable(view.no_image));
+  const ImageInfo& image = *view.image;
+  std::string text = "image\n";
+  text += table_row("size", fmt::format("{} x {} pixels", image.width, image.height));
+  text += table_row("components",
+                    fmt::format("{} of {} bits", image.components, image.bits_per_sample));
+  text += table_row("chroma", image.chroma.value_or("none"));
+  text += table_row("scan type", image.scan_type);
+  text +=
+      table_row("quality", image.quality ? fmt::format("{} (IJG scale, estimated)", *image.quality)
+                           : image.kind == ImageKind::jpeg ? "n/a (tables of another encoder)"
+                                                           : "n/a (no JPEG)");
+  text += table_row("EXIF orientation",
+                    image.orientation ? fmt::format("{}", *image.orientation) : "none");
+  text += table_row("restart interval",
+                    image.restart_interval > 0
+                        ? count_text(static_cast<std::uint64_t>(image.restart_interval), "MCU")
+                        : "none");
+  return text + table_row("header", fmt::format("{} bytes", image.header_bytes));
+}
+
+}  // namespace
+
+std::string label_text(const Dataset& dataset, const Record& record) {
+  const std::optional<std::int64_t> label = label_of(record);
+  if (!label) return "none";
+  const std::vector<std::string> classes = dataset.classes();
+  if (*label < 0 || static_cast<std::uint64_t>(*label) >= classes.size())
+    return fmt::format("{}", *label);
+  return fmt::format("{} ({})", *label, printable(classes[static_cast<std::size_t>(*label)]));
+}
+
+std::string to_text(const Dataset& dataset, const RecordView& view) {
+  std::string text =
+      fmt::format("record {} of {}\n", view.record.index(), printable(dataset.name()));
+  text += table_row("key", printable(view.key));
+  if (label_of(view.record)) text += table_row("label", label_text(dataset, view.record));
+  if (view.stored) {
+    text += table_row("file", printable(view.stored->file));
+    text += table_row("stored", fmt::format("{} bytes", view.stored->bytes));
+    if (view.stored->checksum != 0)
+      text += table_row("checksum", fmt::format("{:016x}, {}", view.stored->checksum,
+                                                view.fault.empty() ? "matches" : "DOES NOT MATCH"));
+    else
+      text += table_row("checksum", "none is stored");
+  }
+  text += "fields\n";
+  const std::vector<FieldSpec> specs = dataset.field_specs();
+  for (const RecordField& field : view.record.fields()) {
+    const std::string value = field_text(specs, view.record, field);
+    const std::string size = count_text(field.bytes.size(), "byte");
+    text += table_row(printable(field.name),
+                      value.empty() ? size : fmt::format("{:<16}{}", size, value));
+  }
+  return text + image_text(view);
+}
+
+std::string to_json(const Dataset& dataset, const RecordView& view) {
+  Json fields = Json::array();
+  for (const RecordField& field : view.record.fields())
+    fields.push_back({{"name", std::string(field.name)}, {"bytes", field.bytes.size()}});
+  Json json = {{"dataset", dataset.name()}, {"index", view.record.index()}, {"key", view.key}};
+  const std::optional<std::int64_t> label = label_of(view.record);
+  json["label"] = label ? Json(*label) : Json();
+  if (view.stored) {
+    json["file"] = view.stored->file;
+    json["stored_bytes"] = view.stored->bytes;
+    if (view.stored->checksum != 0)
+      json["checksum"] = fmt::format("{:016x}", view.stored->checksum);
+  }
+  json["fault"] = view.fault.empty() ? Json() : Json(view.fault);
+  json["fields"] = fields;
+  if (view.image) {
+    const ImageInfo& image = *view.image;
+    json["image"] = {{"width", image.width},
+                     {"height", image.height},
+                     {"components", image.components},
+                     {"bits_per_sample", image.bits_per_sample},
+                     {"chroma", image.chroma ? Json(*image.chroma) : Json()},
+                     {"scan_type", image.scan_type},
+                     {"quality", image.quality ? Json(*image.quality) : Json()},
+                     {"exif_orientation", image.orientation ? Json(*image.orientation) : Json()},
+                     {"restart_interval", image.restart_interval},
+                     {"header_bytes", image.header_bytes}};
+  } else {
+    json["image"] = {};
+    if (!view.no_image.empty()) json["no_image"] = view.no_image;
+  }
+  return json_text(json);
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command/dataset/inspect_survey.h"
+
+#include <millrace/error.h>
+#include <millrace/random.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "command/console/progress.h"
+#include "command/dataset/all_records.h"
+
+namespace millrace::cli {
+namespace {
+
+/// Facts from one record's header.
+struct Glance {
+  std::uint64_t index = 0;
+  std::uint64_t bytes = 0;
+  std::vector<std::int64_t> labels{};
+  std::optional<std::uint64_t> image_bytes{};
+  std::optional<ImageInfo> image{};
+  /// Why the record could not be read, and its key; both are empty if it could.
+  std::string reason{};
+  std::string key{};
+};
+
+/// State of a worker.
+struct Looker {
+  std::unique_ptr<DatasetReader> reader;
+  std::unique_ptr<ImageDecoder> decoder;
+};
+
+/// A record's label. For a record without a class: the distinct labels of its boxes.
+std::vector<std::int64_t> labels_of(const Record& record) {
+  const std::optional<std::int64_t> label = label_of(record);
+  std::vector<std::int64_t> labels;
+  if (label.value_or(-1) == -1 && record.has("boxes") && record.has("labels") &&
+      record["labels"].size() % sizeof(std::int64_t) == 0) {
+    const std::span<const std::byte> bytes = record["labels"];
+    labels.resize(bytes.size() / sizeof(std::int64_t));
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(labels)).begin());
+    std::ranges::sort(labels);
+    labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+  }
+  if (labels.empty() && label) labels.push_back(*label);
+  return labels;
+}
+
+Glance glance_at(const Dataset& dataset, std::uint64_t index, const Looker& looker) {
+  Glance glance{.index = index};
+  try {
+    const Record record = looker.reader->read(index);
+    for (const RecordField& field : record.fields()) glance.bytes += field.bytes.size();
+    glance.labels = labels_of(record);
+    if (!record.has("image")) return glance;
+    const std::span<const std::byte> image = record["image"];
+    glance.image_bytes = image.size();
+    if (const Status read = read_image_info(image, glance.image.emplace()); !read.is_ok())
+      glance.reason = read.reason();
+    // `read_image_info` also knows formats that no decoder accepts.
+    else if (looker.decoder->open(image).is_ok())
+      glance.image->decoder = looker.decoder->header().decoder;
+    else
+      glance.image->decoder = "none";
+    if (const Status intact = looker.reader->intact(); !intact.is_ok())
+      glance.reason = intact.reason();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_record) throw;
+    glance.reason = error.reason();
+  }
+  if (!glance.reason.empty()) {
+    glance.image.reset();
+    glance.key = dataset.key(index);
+  }
+  return glance;
+}
+
+void take(Survey& survey, Glance&& glance) {
+  ++survey.looked_at;
+  survey.bytes += glance.bytes;
+  for (const std::int64_t label : glance.labels) ++survey.labels[label];
+  if (glance.image_bytes) survey.image_bytes.add(*glance.image_bytes);
+  if (!glance.reason.empty())
+    survey.unread.push_back({glance.index, std::move(glance.key), std::move(glance.reason)});
+  if (!glance.image) return;
+  const ImageInfo& image = *glance.image;
+  const auto width = static_cast<std::uint64_t>(image.width);
+  const auto height = static_cast<std::uint64_t>(image.height);
+  ++survey.images;
+  survey.width.add(width);
+  survey.height.add(height);
+  survey.shorter_side.add(std::min(width, height));
+  survey.pixels.add(width * height);
+  if (image.quality) survey.quality.add(static_cast<std::uint64_t>(*image.quality));
+  if (image.chroma) ++survey.chroma[*image.chroma];
+  ++survey.scan_types[image.scan_type];
+  ++survey.decoders[image.decoder];
+  ++survey.orientations[image.orientation.value_or(0)];
+}
+
+/// Start of the n-th of `count` parts of the numbers below `all`; computed without overflow.
+std::uint64_t begin_of_part(std::uint64_t n, std::uint64_t count, std::uint64_t all) {
+  return all / count * n + all % count * n / count;
+}
+
+/// A pseudo-random number of that part, the same each time. Always taking the first could hit a
+/// period in the dataset.
+std::uint64_t one_of_part(std::uint64_t n, std::uint64_t count, std::uint64_t all) {
+  const std::uint64_t begin = begin_of_part(n, count, all);
+  return begin + Random(0, n).below(begin_of_part(n + 1, count, all) - begin);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> label_of(const Record& record) {
+  if (!record.has("label") || record["label"].size() != sizeof(std::int64_t)) return {};
+  return record.integer("label");
+}
+
+Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sample, Runtime& runtime,
+              const Interrupt& interrupt) {
+  Survey found{.records = dataset->size(), .sample = look_at_record(*dataset)};
+  const std::uint64_t records = found.records;
+  const std::uint64_t count = sample == 0 ? records : std::min(sample, records);
+  Progress progress(stderr, "looked at", count);
+  const auto lookers = std::make_shared<std::vector<Looker>>(runtime.workers());
+  for (Looker& looker : *lookers) looker = {dataset->make_reader(), make_image_decoder()};
+  const auto look = [dataset, lookers, count, records](IndexRange range, unsigned worker) {
+    std::vector<Glance> glances;
+    glances.reserve(range.end - range.begin);
+    for (std::uint64_t n = range.begin; n < range.end; ++n)
+      glances.push_back(glance_at(*dataset, one_of_part(n, count, records), (*lookers)[worker]));
+    return glances;
+  };
+  const std::uint64_t length = range_length(count, runtime, 2048);
+  found.interrupted = !over_ranges(runtime, count, length, look, [&](std::vector<Glance> glances) {
+    for (Glance& glance : glances) {
+      // Counts the bytes that were read, not the whole image.
+      progress.advance(glance.image ? glance.image->header_bytes : 0);
+      take(found, std::move(glance));
+    }
+    return !interrupt.requested();
+  });
+  found.seconds = progress.seconds();
+  return found;
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command/dataset/verify_run.h"
+
+#include <fmt/format.h>
+#include <millrace/detail/stored_hints.h>
+#include <millrace/error.h>
+#include <millrace/image_decoder.h>
+#include <millrace/image_transform.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+#include <numeric>
+#include <utility>
+
+#include "command/console/progress.h"
+#include "command/dataset/all_records.h"
+#include "measure/machine/touch_bytes.h"
+
+namespace millrace::cli {
+namespace {
+
+/// State of a worker.
+struct VerifyTools {
+  std::unique_ptr<DatasetReader> reader;
+  std::unique_ptr<ImageDecoder> decoder;
+  std::vector<std::byte> index{};
+};
+
+/// Result for one record.
+struct Checked {
+  std::uint64_t bytes = 0;
+  bool decoded = false;
+  /// Whether the decoder skipped stray bytes of its image.
+  bool repaired = false;
+  bool proved = false;
+  /// Whether the record has a checksum, which was compared.
+  bool compared = false;
+  /// Stored checksum; nullopt if the record was not found.
+  std::optional<std::uint64_t> checksum{};
+  std::optional<BadRecord> bad{};
+};
+
+std::string size_text(std::int64_t width, std::int64_t height) {
+  return fmt::format("{} x {}", width, height);
+}
+
+/// Compares the fields "width" and "height", if present, with the image.
+Status check_size(const Record& record, const ImageHeader& header) {
+  constexpr std::size_t integer_bytes = sizeof(std::int64_t);
+  const auto is_integer = [&](std::string_view name) {
+    return record.has(name) && record[name].size() == integer_bytes;
+  };
+  if (!is_integer("width") || !is_integer("height")) return Status::ok();
+  const std::int64_t width = record.integer("width");
+  const std::int64_t height = record.integer("height");
+  if (width == header.width && height == header.height) return Status::ok();
+  return Status::bad(fmt::format("its fields say {} pixels, its image has {}",
+                                 size_text(width, height), size_text(header.width, header.height)));
+}
+
+Status decode_image(const Record& record, ImageDecoder& decoder) {
+  if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
+  if (Status size = check_size(record, decoder.header()); !size.is_ok()) return size;
+  return decoder.check();
+}
+
+/// Decodes the field "mask" if it is a PNG, as `pack --masks` stores it. Other masks belong to the
+/// trainer.
+Status decode_mask(const Record& record, ImageDecoder& decoder) {
+  if (!record.has("mask") || image_kind(record["mask"]) != ImageKind::png) return Status::ok();
+  Status sound = decoder.open(record["mask"]);
+  if (sound.is_ok()) sound = decoder.check();
+  return sound.is_ok() ? sound : Status::bad("its mask does not decode: " + sound.reason());
+}
+
+/// Decodes the opened image, and computes a checksum of its pixels.
+Status decode_whole(ImageDecoder& decoder, XXH64_hash_t& pixels) {
+  const Size size = decoder.header().size();
+  PixelView view;
+  if (Status decoded = decoder.decode({0, 0, size.width, size.height}, view); !decoded.is_ok())
+    return decoded;
+  pixels = 0;
+  for (int row = 0; row < view.height; ++row)
+    pixels = XXH3_64bits_withSeed(view.pixels + static_cast<std::size_t>(row) * view.stride,
+                                  std::size_t{3} * static_cast<std::size_t>(view.width), pixels);
+  decoder.close();
+  return Status::ok();
+}
+
+/// Verifies the stored index of an image: a decoder must find the same positions, and the pixels
+/// must be equal with and without the index.
+Status prove_index(const Record& record, const VerifyTools& tools) {
+  ImageDecoder& decoder = *tools.decoder;
+  const std::optional<std::uint64_t> checksum = image_checksum(record);
+  XXH64_hash_t plain = 0;
+  XXH64_hash_t with_index = 0;
+  if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
+  if (!decoder.use_index(tools.index, checksum))
+    return Status::bad("its stored seek index is damaged or another image's");
+  if (Status checked = decoder.check(); !checked.is_ok()) return checked;
+  if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
+  if (Status decoded = decode_whole(decoder, plain); !decoded.is_ok()) return decoded;
+  if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
+  decoder.use_index(tools.index, checksum);
+  if (Status decoded = decode_whole(decoder, with_index); !decoded.is_ok()) return decoded;
+  return plain == with_index ? Status::ok()
+                             : Status::bad("its pixels differ with its stored seek index");
+}
+
+Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, VerifyTools& tools) {
+  Checked checked;
+  std::string reason;
+  try {
+    const Record record = tools.reader->read(index);
+    for (const RecordField& field : record.fields()) checked.bytes += field.bytes.size();
+    checked.compared = record.checksum().has_value();
+    if (!checked.compared) touch_bytes(record);
+    if (depth >= VerifyDepth::images && record.has("image")) {
+      reason = decode_image(record, *tools.decoder).reason();
+      checked.decoded = reason.empty();
+      checked.repaired = checked.decoded && tools.decoder->header().repaired;
+      if (reason.empty()) reason = decode_mask(record, *tools.decoder).reason();
+    }
+    if (depth == VerifyDepth::indices && reason.empty() && checked.decoded) {
+      dataset.stored_hint(index, tools.index);
+      if (!tools.index.empty()) reason = prove_index(record, tools).reason();
+      checked.proved = !tools.index.empty() && reason.empty();
+    }
+    if (const Status intact = tools.reader->intact(); !intact.is_ok()) {
+      reason = intact.reason();
+      checked.decoded = checked.repaired = checked.proved = false;
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_record) throw;
+    reason = error.reason();
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::io, fmt::format("record {} of {} cannot be checked: there is not enough "
+                                           "memory",
+                                           index, dataset.name()));
+  }
+  if (!reason.empty()) checked.bad = {index, dataset.key(index), reason};
+  if (const auto stored = dataset.stored(index); stored && stored->checksum != 0)
+    checked.checksum = stored->checksum;
+  return checked;
+}
+
+/// Finds records with equal checksums. If the fingerprint does not match, a pointer to one of them
+/// is damaged.
+std::vector<BadRecord> repeated_records(const Dataset& dataset) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> records;
+  for (std::uint64_t index = 0; index < dataset.size(); ++index)
+    if (const auto stored = dataset.stored(index); stored && stored->checksum != 0)
+      records.emplace_back(stored->checksum, index);
+  std::ranges::sort(records);
+  std::vector<BadRecord> repeated;
+  const auto add = [&](std::uint64_t index, std::uint64_t other) {
+    repeated.push_back(
+        {index, dataset.key(index),
+         fmt::format("it is the same record as {}; one of them replaces another record", other)});
+  };
+  for (std::size_t n = 1; n < records.size(); ++n) {
+    if (records[n].first != records[n - 1].first) continue;
+    if (n < 2 || records[n - 2].first != records[n].first)
+      add(records[n - 1].second, records[n].second);
+    add(records[n].second, records[n - 1].second);
+  }
+  std::ranges::sort(repeated, {}, &BadRecord::index);
+  return repeated;
+}
+
+}  // namespace
+
+VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth depth,
+                    const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt) {
+  VerifyResult result{.records = dataset->size(), .fingerprint = dataset->facts().fingerprint};
+  Progress progress(stderr, "verified", result.records);
+  const auto tools_of_workers = std::make_shared<std::vector<VerifyTools>>(runtime.workers());
+  const auto budget = std::make_shared<DecodeBudget>(limits);
+  for (VerifyTools& tools : *tools_of_workers)
+    tools = {dataset->make_reader(), make_image_decoder(budget)};
+  const auto check_range = [dataset, tools_of_workers, depth](IndexRange range, unsigned worker) {
+    std::vector<std::uint64_t> indices(range.end - range.begin);
+    std::iota(indices.begin(), indices.end(), range.begin);
+    dataset->prefetch(indices);
+    std::vector<Checked> all;
+    all.reserve(indices.size());
+    for (const std::uint64_t index : indices)
+      all.push_back(check(*dataset, index, depth, (*tools_of_workers)[worker]));
+    return all;
+  };
+  const std::uint64_t length = range_length(result.records, runtime, 128);
+  std::uint64_t fingerprint = 0;
+  bool all_found = true;
+  result.interrupted =
+      !over_ranges(runtime, result.records, length, check_range, [&](std::vector<Checked> all) {
+        for (Checked& checked : all) {
+          progress.advance(checked.bytes);
+          ++result.checked;
+          result.bytes += checked.bytes;
+          result.decoded += checked.decoded ? 1 : 0;
+          result.repaired += checked.repaired ? 1 : 0;
+          result.proved += checked.proved ? 1 : 0;
+          result.compared += checked.compared ? 1 : 0;
+          if (checked.checksum) fingerprint = fingerprint_with(fingerprint, *checked.checksum);
+          all_found = all_found && checked.checksum;
+          if (checked.bad) result.bad.push_back(std::move(*checked.bad));
+        }
+        return !interrupt.requested();
+      });
+  if (result.fingerprint && all_found && !result.interrupted)
+    result.found_fingerprint = fingerprint;
+  if (result.bad.empty() && !result.is_sound()) result.bad = repeated_records(*dataset);
+  if (depth == VerifyDepth::indices) result.damaged_tables = damaged_hint_tables(*dataset);
+  result.seconds = progress.seconds();
+  return result;
+}
+
+}  // namespace millrace::cli

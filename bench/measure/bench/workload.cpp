@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/bench/workload.h"
+
+#include <millrace/error.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "measure/device/user_steps.h"
+
+namespace millrace::cli {
+namespace {
+
+void check_there(bool is_there, const char* what) {
+  if (!is_there)
+    throw Error(ErrorCode::invalid_argument, std::string("the workload has no ") + what);
+}
+
+/// Returns the description if it is a JSON object, as recipes are; else an empty text.
+std::string recipe_in(const std::string& description) {
+  const auto json = nlohmann::json::parse(description, nullptr, false);
+  return json.is_object() ? description : std::string();
+}
+
+}  // namespace
+
+BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset) {
+  check_there(!needs_dataset || workload.dataset != nullptr, "dataset");
+  check_there(workload.transform != nullptr, "transform");
+  check_there(workload.device != nullptr, "device");
+  const PipelineOptions& pipeline = workload.pipeline;
+  BenchSettings settings;
+  settings.dataset = workload.dataset;
+  settings.transform = workload.transform;
+  if (workload.dataset != nullptr)
+    if (auto fitted = workload.transform->fitted_to(*workload.dataset))
+      settings.transform = std::move(fitted);
+  settings.recipe = recipe_in(settings.transform->description());
+  settings.device = with_user_steps(workload.device, workload.stream);
+  settings.user_step = workload.step;
+  settings.runtime = pipeline.runtime ? pipeline.runtime : make_runtime();
+  settings.batch_size = pipeline.batch_size;
+  settings.prefetch = pipeline.slots.prefetch;
+  settings.micro_batches = pipeline.slots.micro_batches;
+  settings.seed = pipeline.seed;
+  settings.conversion = pipeline.conversion;
+  settings.index_bytes = pipeline.index_bytes;
+  settings.cache_bytes = pipeline.cache_bytes;
+  settings.others = pipeline;
+  settings.others.resume = {};
+  return settings;
+}
+
+RunSetup setup_of(const measure::Workload& workload, const BenchSettings& settings) {
+  return {.dataset = workload.dataset ? workload.dataset->name() : "dataset",
+          .recipe_name = "of its own",
+          .device = workload.device->name(),
+          .machine = describe_machine(settings.runtime->topology())};
+}
+
+std::chrono::nanoseconds measure_user_step(const BenchSettings& settings) {
+  constexpr int warmup = 3;
+  constexpr std::size_t fewest = 5;
+  constexpr std::size_t most = 100;
+  constexpr std::chrono::seconds enough{1};
+  using Clock = std::chrono::steady_clock;
+  if (!settings.user_step) return {};
+  const auto stream = settings.device->make_trainer_stream(settings.step_work());
+  const Batch batch = ready_batch(settings, *stream);
+  const auto time_one = [&]() -> std::chrono::nanoseconds {
+    const Clock::time_point begin = Clock::now();
+    stream->step(batch);
+    const auto span = stream->finish_oldest();
+    return span ? span->end - span->begin : Clock::now() - begin;
+  };
+  for (int step = 0; step < warmup; ++step) time_one();
+  std::vector<std::chrono::nanoseconds> times;
+  const Clock::time_point begin = Clock::now();
+  while (times.size() < fewest || (times.size() < most && Clock::now() - begin < enough))
+    times.push_back(time_one());
+  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));
+  return times[times.size() / 2];
+}
+
+}  // namespace millrace::cli

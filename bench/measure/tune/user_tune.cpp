@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/measure.h>
+
+#include "measure/bench/workload.h"
+#include "measure/page/page.h"
+#include "measure/tune/tune_output.h"
+#include "measure/tune/tune_page.h"
+#include "measure/tune/tune_run.h"
+
+namespace millrace::measure {
+namespace {
+
+MeasuredSetting measured_of(const cli::TunePoint& point) {
+  const cli::TuneSummary& summary = point.summary;
+  MeasuredSetting measured{.setting = point.setting,
+                           .runs = summary.runs,
+                           .samples_per_second = summary.samples_per_second.mean,
+                           .samples_per_second_sd = summary.samples_per_second.sd,
+                           .batch_p50_ms = summary.batch_p50_ms,
+                           .batch_p99_ms = summary.batch_p99_ms,
+                           .memory_bytes = summary.memory_bytes};
+  if (summary.device_idle) measured.device_idle = summary.device_idle->mean;
+  return measured;
+}
+
+}  // namespace
+
+TuneResult tune(const Workload& workload, const TuneOptions& options) {
+  cli::BenchSettings settings = cli::settings_of(workload);
+  cli::TuneGoal goal;
+  goal.max_workers = options.max_workers > 0 ? options.max_workers : read_topology().cores;
+  goal.batch_size = settings.batch_size;
+  goal.tune_batch_size = options.batch_size;
+  goal.p99_ms = options.p99_ms;
+  goal.memory_bytes = options.memory_bytes;
+  goal.budget_seconds = options.budget.count();
+  const double step_ms = cli::milliseconds(cli::measure_user_step(settings));
+  // If the step shares the processors with the workers, its time alone is not a target.
+  if (workload.device->copies()) goal.step_ms = step_ms;
+  settings.runtime = nullptr;
+  cli::TuneResult found = cli::run_tune(settings, goal, options.on_run);
+  found.recipe_name = "of its own";
+  if (workload.step) found.user_step_ms = step_ms;
+
+  const cli::TuneFindings& findings = found.findings;
+  TuneResult result;
+  result.chosen = findings.chosen;
+  result.options = cli::saved_options(found);
+  result.step_ms = step_ms;
+  for (const cli::TunePoint& point : findings.points)
+    if (!point.runs.empty()) result.settings.push_back(measured_of(point));
+  result.feeds_step = findings.outcome == cli::TuneOutcome::feeds_step;
+  result.doubtful = findings.doubtful;
+  result.verdict = findings.verdict;
+  result.why = findings.why;
+  result.warnings = findings.warnings;
+  result.text = cli::to_text(found);
+  result.json = cli::to_json(found);
+  result.page = cli::page_html(cli::page_of(found));
+  return result;
+}
+
+}  // namespace millrace::measure
