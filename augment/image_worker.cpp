@@ -232,7 +232,7 @@ Status ImageWorker::make(const Record& record, Random& random, Sample& sample) {
   return begun.is_ok() ? first_.maker.finish() : begun;
 }
 
-void ImageWorker::make_in_turn(SampleSource& source) {
+void ImageWorker::make_interleaved(SampleSource& source) {
   first_.task = second_.task = nullptr;
   for (;;) {
     begin(first_, source);

@@ -100,7 +100,7 @@ class ImageWorker final : public TransformWorker {
         second_{{program, recipe, budget, ImageMaker::Takes::turns}} {}
 
   Status make(const Record& record, Random& random, Sample& sample) override;
-  void make_in_turn(SampleSource& source) override;
+  void make_interleaved(SampleSource& source) override;
 
  private:
   struct InterleavedSample {

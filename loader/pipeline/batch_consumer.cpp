@@ -54,7 +54,7 @@ Batch BatchConsumer::next(const NextRequest& request) {
   Batch batch(shared_from_this(), output);  // returns the slot if a wait below fails
   try {
     // All micro-batches are copied by one stream, so the last one's event is behind all of them.
-    if (!request.in_parts) reach(*output, micro_batches().count - 1);
+    if (!request.in_micro_batches) reach(*output, micro_batches().count - 1);
     scope.check("next");
   } catch (...) {
     queues_->fail_and_throw("hand out", device_.get());

@@ -76,7 +76,7 @@ Batch Pipeline::next(Stream& stream, std::chrono::nanoseconds timeout) {
 Batch Pipeline::next() { return next(NextRequest{}); }
 
 Batch Pipeline::next_in_micro_batches(Stream& stream) {
-  return next({.stream = &stream, .in_parts = true});
+  return next({.stream = &stream, .in_micro_batches = true});
 }
 
 std::uint64_t Pipeline::batches_per_epoch() const {

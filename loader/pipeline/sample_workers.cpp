@@ -194,11 +194,12 @@ void SampleWorkers::make_samples(SlotQueues& queues, HostSlot& host, std::size_t
       maker_->make(part, worker);
       if (!part.all_made()) {
         if (queues.closed()) return;
-        throw Error(ErrorCode::transform,
-                    "make failed: the transform's make_in_turn() returned before all its samples "
-                    "were made; it must go on until SampleSource::next() returns null and none is "
-                    "in the making",
-                    "make");
+        throw Error(
+            ErrorCode::transform,
+            "make failed: the transform's make_interleaved() returned before all its samples "
+            "were made; it must go on until SampleSource::next() returns null and none is "
+            "in the making",
+            "make");
       }
       nodes_.made(host.number, worker, part_end - first);
       scope.check("make");

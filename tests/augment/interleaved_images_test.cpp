@@ -159,7 +159,7 @@ void expect_same(const Recipe& recipe, const std::vector<Bytes>& images, bool ta
     alone.made(*task, status);
   }
   Samples in_turn(*transform, images);
-  worker->make_in_turn(in_turn);
+  worker->make_interleaved(in_turn);
   EXPECT_EQ(in_turn.ended(), images.size());
   EXPECT_EQ(in_turn.most_open(), takes_turns ? 2U : 1U);
   const auto expected = alone.outcomes();
@@ -173,7 +173,7 @@ TEST(InterleavedImages, ComeOutAsAlone) {
   const std::vector<Bytes> all = images();
   const auto transform = image_transform({{32, 32}, {RandomResizedCrop{}}});
   Samples samples(*transform, all);
-  transform->make_worker()->make_in_turn(samples);
+  transform->make_worker()->make_interleaved(samples);
   std::size_t bad = 0;
   std::size_t threw = 0;
   for (const auto& outcome : samples.outcomes()) {
@@ -222,16 +222,16 @@ TEST(InterleavedImages, AreNotThoseThatARunLeftBehind) {
   all.resize(12);
   const auto transform = image_transform({{32, 32}, {RandomResizedCrop{}}});
   Samples undisturbed(*transform, all);
-  transform->make_worker()->make_in_turn(undisturbed);
+  transform->make_worker()->make_interleaved(undisturbed);
   const auto worker = transform->make_worker();
   for (std::size_t ends = 0; ends < 8; ++ends) {
     {
       Samples left(*transform, all);
       Ends source(left, ends);
-      EXPECT_THROW(worker->make_in_turn(source), Error);
+      EXPECT_THROW(worker->make_interleaved(source), Error);
     }
     Samples samples(*transform, all);
-    worker->make_in_turn(samples);
+    worker->make_interleaved(samples);
     ASSERT_TRUE(samples.outcomes() == undisturbed.outcomes()) << ends;
   }
 }
@@ -241,7 +241,7 @@ TEST(InterleavedImages, ShareTheTimeThatTheyTake) {
   Samples samples(*transform, images());
   const auto worker = transform->make_worker();
   const auto begin = std::chrono::steady_clock::now();
-  worker->make_in_turn(samples);
+  worker->make_interleaved(samples);
   const auto taken = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::steady_clock::now() - begin);
   EXPECT_GT(samples.busy_ns(), 0U);

@@ -111,8 +111,8 @@ class StampTransform final : public Transform {
       return status;
     }
 
-    void make_in_turn(SampleSource& source) override {
-      if (!transform_.in_turn) return TransformWorker::make_in_turn(source);
+    void make_interleaved(SampleSource& source) override {
+      if (!transform_.in_turn) return TransformWorker::make_interleaved(source);
       for (;;) {
         SampleTask* const first = source.next();
         if (first == nullptr) return;

@@ -122,10 +122,10 @@ void measure_plain_copies(const BenchSettings& settings, const BenchResult& resu
 
 /// Measures with a new pipeline. Nullopt if the device cannot measure times.
 std::optional<double> first_step_ms(const BenchSettings& settings, TrainerStream& steps,
-                                    bool in_parts) {
+                                    bool in_micro_batches) {
   Pipeline pipeline = make_bench_pipeline(settings);
-  Batch batch =
-      in_parts ? pipeline.next_in_micro_batches(steps.stream()) : pipeline.next(steps.stream());
+  Batch batch = in_micro_batches ? pipeline.next_in_micro_batches(steps.stream())
+                                 : pipeline.next(steps.stream());
   const std::chrono::duration<double> since_start(pipeline.report().first_batch_seconds);
   const Clock::time_point start =
       Clock::now() - std::chrono::duration_cast<Clock::duration>(since_start);
@@ -151,10 +151,10 @@ std::optional<FirstStep> first_step(const BenchSettings& settings) {
   std::array<double, times> parts{};
   std::array<double, times> whole{};
   for (std::size_t time = 0; time < times; ++time) {
-    const auto in_parts = first_step_ms(settings, *steps, true);
+    const auto in_micro_batches = first_step_ms(settings, *steps, true);
     const auto at_once = first_step_ms(settings, *steps, false);
-    if (!in_parts || !at_once) return std::nullopt;
-    parts[time] = *in_parts;
+    if (!in_micro_batches || !at_once) return std::nullopt;
+    parts[time] = *in_micro_batches;
     whole[time] = *at_once;
   }
   std::ranges::sort(parts);

@@ -186,7 +186,7 @@ struct NextRequest {
   std::optional<std::chrono::nanoseconds> timeout{};
   /// Return the batch as soon as the copy of its first micro-batch is enqueued. `micro_batches()`
   /// then returns the micro-batches one by one, and waits for each without a timeout.
-  bool in_parts = false;
+  bool in_micro_batches = false;
 };
 
 }  // namespace millrace

@@ -89,7 +89,7 @@ class Sample {
   /// or if the cache is full.
   std::span<std::byte> room_in_cache();
   /// Pauses the stage's time until `go_on`, while other samples are made. The time so far is
-  /// divided equally among `shared_by` samples. For `TransformWorker::make_in_turn`.
+  /// divided equally among `shared_by` samples. For `TransformWorker::make_interleaved`.
   void pause(unsigned shared_by = 1);
   void go_on();
 
@@ -163,7 +163,7 @@ class TransformWorker {
   /// Makes all samples of `source`, each as `make` does. The default makes one after the other. A
   /// worker that interleaves several samples overrides this function. It pauses a sample
   /// (`Sample::pause`) while it works on another one.
-  virtual void make_in_turn(SampleSource& source);
+  virtual void make_interleaved(SampleSource& source);
 };
 
 /// The part of a sample that depends on its record alone, not on seed and position. It can be
@@ -207,7 +207,7 @@ class Transform {
   /// wrapped one. May read records.
   virtual std::shared_ptr<const Transform> fitted_to(const Dataset& dataset) const;
   /// Maximal number of samples that a worker can have in progress at once. Values above 2 count as
-  /// 2. The default, 1, is for workers that do not override `make_in_turn`.
+  /// 2. The default, 1, is for workers that do not override `make_interleaved`.
   virtual std::size_t samples_at_once() const { return 1; }
   /// Makes a worker for the calling thread. The transform must outlive it.
   virtual std::unique_ptr<TransformWorker> make_worker() const = 0;

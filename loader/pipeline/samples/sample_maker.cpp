@@ -80,13 +80,13 @@ void SampleMaker::make(Tasks& tasks, unsigned number) {
   TransformWorker* const transform = source.transform();
   if (transform == nullptr) return;
   try {
-    transform->make_in_turn(source);
+    transform->make_interleaved(source);
   } catch (const Error&) {
     throw;
   } catch (...) {
     throw Error(
         ErrorCode::transform,
-        stages_[1] + " failed: the transform's make_in_turn() threw: " + text_of_exception(),
+        stages_[1] + " failed: the transform's make_interleaved() threw: " + text_of_exception(),
         stages_[1]);
   }
 }

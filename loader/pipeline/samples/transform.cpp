@@ -115,7 +115,7 @@ void Sample::go_on() {
 
 std::shared_ptr<const Transform> Transform::fitted_to(const Dataset&) const { return nullptr; }
 
-void TransformWorker::make_in_turn(SampleSource& source) {
+void TransformWorker::make_interleaved(SampleSource& source) {
   while (SampleTask* task = source.next())
     source.end(*task, [&] { return make(task->record, task->random, task->sample); });
 }

@@ -197,12 +197,12 @@ OutputSlot* SlotQueues::hand_out(const NextRequest& request) {
   const Clock::time_point asked = Clock::now();
   const Clock::time_point deadline =
       request.timeout ? deadline_after(*request.timeout) : Clock::time_point::max();
-  Condition& wakes = request.in_parts ? micro_batch_wakes_ : batch_wakes_;
+  Condition& wakes = request.in_micro_batches ? micro_batch_wakes_ : batch_wakes_;
   MutexLock lock(mutex_);
   for (;;) {
     throw_error();
     if (!queues_.ready.empty() &&
-        (request.in_parts || queues_.ready.front()->on_way == run_.micro_batches.count))
+        (request.in_micro_batches || queues_.ready.front()->on_way == run_.micro_batches.count))
       break;
     if (queues_.ready.empty() && progress_.handed_out >= run_.end) return nullptr;
     const bool exhausted = queues_.ready.empty() && progress_.live == slots_.outputs.size();
@@ -219,7 +219,8 @@ OutputSlot* SlotQueues::hand_out(const NextRequest& request) {
   progress_.position = output.plan.position_after;
   output.shares.store(1, std::memory_order_relaxed);  // this thread hands it to its first owner
   output.stream = request.stream;
-  output.taken.store(request.in_parts ? 0 : run_.micro_batches.count, std::memory_order_relaxed);
+  output.taken.store(request.in_micro_batches ? 0 : run_.micro_batches.count,
+                     std::memory_order_relaxed);
   meter_.handed_out({asked, now, output.planned_at, output.slot_wait_begin, output.slot_wait_end,
                      output.plan.number, output.plan.size});
   note(now);

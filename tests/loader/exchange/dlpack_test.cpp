@@ -99,7 +99,7 @@ TEST(Dlpack, ShowsAMicroBatch) {
   Pipeline pipeline =
       run_of_every_dtype({.batch_size = 8, .seed = 1, .epochs = 1, .slots = {.micro_batches = 4}});
   NextRequest request;
-  request.in_parts = true;
+  request.in_micro_batches = true;
   const Batch batch = pipeline.next(request);
   for (const MicroBatch& part : batch.micro_batches()) {
     const Exported exported(to_dlpack(part["int64"]));
@@ -141,7 +141,7 @@ TEST(Dlpack, NeedsAShareOfTheBatchAndNoObject) {
   Pipeline pipeline =
       run_of_every_dtype({.batch_size = 8, .seed = 1, .epochs = 1, .slots = {.micro_batches = 2}});
   NextRequest request;
-  request.in_parts = true;
+  request.in_micro_batches = true;
   Batch batch = pipeline.next(request);
   std::vector<BatchTensor> parts;
   for (const MicroBatch& part : batch.micro_batches()) parts.push_back(part["int64"]);

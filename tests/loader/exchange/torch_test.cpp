@@ -146,7 +146,7 @@ TEST(Torch, ShowsMicroBatches) {
   SmallRun run(64);
   run.options.slots.micro_batches = 4;
   Pipeline pipeline = run.pipeline();
-  const Batch batch = TorchStream().next(pipeline, {.in_parts = true});
+  const Batch batch = TorchStream().next(pipeline, {.in_micro_batches = true});
   std::vector<at::Tensor> parts;
   for (const MicroBatch& part : batch.micro_batches()) parts.push_back(to_torch(part.labels()));
   EXPECT_TRUE(at::equal(at::cat(parts), to_torch(batch.labels())));

@@ -33,7 +33,7 @@ TEST(InPlace, TheHostSlotItselfIsHandedOut) {
   InPlaceDelivery delivery(small.queues, nullptr);
   HostSlot& host = made(small, 2);
   delivery.pass_on(host, small.next_made().micro_batch);
-  OutputSlot* output = small.queues->hand_out({.in_parts = true});
+  OutputSlot* output = small.queues->hand_out({.in_micro_batches = true});
   ASSERT_NE(output, nullptr);
   EXPECT_EQ(output->base, host.memory.data());
   EXPECT_TRUE(output->copied.empty());

@@ -39,8 +39,8 @@ TEST_P(PipelineRequest, EveryCombinationGivesTheSameBatches) {
   std::uint64_t number = 0;
   for (Stream* on : {static_cast<Stream*>(nullptr), static_cast<Stream*>(&stream)})
     for (const bool timed : {false, true})
-      for (const bool in_parts : {false, true}) {
-        NextRequest request{.stream = on, .in_parts = in_parts};
+      for (const bool in_micro_batches : {false, true}) {
+        NextRequest request{.stream = on, .in_micro_batches = in_micro_batches};
         if (timed) request.timeout = patience;
         const Batch batch = pipeline.next(request);
         ASSERT_TRUE(batch);
@@ -59,7 +59,7 @@ TEST_P(PipelineRequest, OnTheHostAMicroBatchCanBeReadWhenItIsTaken) {
   };
   run.device = device;
   Pipeline pipeline = run.pipeline();
-  const Batch batch = pipeline.next({.in_parts = true});
+  const Batch batch = pipeline.next({.in_micro_batches = true});
   for (const MicroBatch& part : batch.micro_batches())
     for (std::size_t sample = 0; sample < part.size(); ++sample)
       EXPECT_EQ(part.labels().as<std::int64_t>()[sample],
@@ -72,10 +72,11 @@ TEST_P(PipelineRequest, ATimeoutCountsForTheFirstMicroBatch) {
   run.workers(2);
   Pipeline pipeline = run.pipeline();
   const testing::OpensAtEnd opens(gate);
-  EXPECT_EQ(error_of([&] { (void)pipeline.next({.timeout = 5ms, .in_parts = true}); }).code(),
-            ErrorCode::timeout);
+  EXPECT_EQ(
+      error_of([&] { (void)pipeline.next({.timeout = 5ms, .in_micro_batches = true}); }).code(),
+      ErrorCode::timeout);
   gate.open();
-  EXPECT_TRUE(pipeline.next({.timeout = patience, .in_parts = true}));
+  EXPECT_TRUE(pipeline.next({.timeout = patience, .in_micro_batches = true}));
 }
 
 // The first thread blocks where it makes the stream wait. The second thread has a copy of the

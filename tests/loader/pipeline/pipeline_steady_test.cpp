@@ -165,11 +165,11 @@ TEST(ForbidBlockingCallsOnce, AnInnocentRunPasses) {
         Pipeline pipeline = run.pipeline();
         std::size_t batches = 0;
         for (;; ++batches) {
-          const bool in_parts = batches % 3 == 0;
+          const bool in_micro_batches = batches % 3 == 0;
           const Batch batch =
-              in_parts ? pipeline.next_in_micro_batches(stream) : pipeline.next(stream);
+              in_micro_batches ? pipeline.next_in_micro_batches(stream) : pipeline.next(stream);
           if (!batch) break;
-          if (in_parts) {
+          if (in_micro_batches) {
             for (const MicroBatch& part : batch.micro_batches()) (void)part;
           }
           batch.record_stream(second);

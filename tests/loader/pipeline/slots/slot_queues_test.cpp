@@ -47,7 +47,7 @@ TEST(SlotQueues, ABatchIsCopiedAndComesBack) {
   EXPECT_EQ(error_of([&] { (void)small.queues->hand_out({.timeout = 0ns}); }).code(),
             ErrorCode::timeout)
       << "the second micro-batch is not on its way";
-  ASSERT_EQ(small.queues->hand_out({.in_parts = true}), &output);
+  ASSERT_EQ(small.queues->hand_out({.in_micro_batches = true}), &output);
   EXPECT_EQ(output.state, OutputSlotState::live);
 
   small.make(host, 2, 4);
@@ -88,7 +88,7 @@ TEST(SlotQueues, ABatchLetGoEarlyIsFreeWithItsLastMicroBatch) {
   small.queues->fill(output);
   (void)small.next_made();
   small.queues->on_way(output, host, 0, now(), 0);
-  small.queues->release(*small.queues->hand_out({.in_parts = true}));
+  small.queues->release(*small.queues->hand_out({.in_micro_batches = true}));
   EXPECT_EQ(output.state, OutputSlotState::returned);
   (void)small.next_made();
   small.queues->on_way(output, host, 1, now(), 0);
@@ -272,7 +272,7 @@ TEST(SlotQueues, ClosingEndsEveryWait) {
   (void)small.next_made();
   ASSERT_EQ(small.queues->wait_for_output(0), &output);
   small.queues->on_way(output, host, 0, now(), 0);
-  (void)small.queues->hand_out({.in_parts = true});
+  (void)small.queues->hand_out({.in_micro_batches = true});
   (void)small.plan();
   const auto run = [](auto function) { return std::async(std::launch::async, function); };
   SlotQueues& queues = *small.queues;
@@ -287,12 +287,13 @@ TEST(SlotQueues, ClosingEndsEveryWait) {
     return error_of([&] { (void)queues.hand_out({.timeout = patience}); }).code() ==
            ErrorCode::stopped;
   });
-  auto in_parts = run([&queues, &output] {
+  auto in_micro_batches = run([&queues, &output] {
     return error_of([&] { queues.wait_for_micro_batch(output, 1); }).code() == ErrorCode::stopped;
   });
   std::this_thread::sleep_for(20ms);
   queues.close();
-  for (auto* waiting : {&upload_thread, &delivery, &plan_recycle_thread, &trainer, &in_parts}) {
+  for (auto* waiting :
+       {&upload_thread, &delivery, &plan_recycle_thread, &trainer, &in_micro_batches}) {
     ASSERT_EQ(waiting->wait_for(patience), std::future_status::ready);
     EXPECT_TRUE(waiting->get());
   }

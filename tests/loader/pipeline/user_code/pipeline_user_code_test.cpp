@@ -67,12 +67,12 @@ class WorkerOf final : public Transform {
   MakeWorker made_;
 };
 
-/// A worker that overrides `make_in_turn`.
+/// A worker that overrides `make_interleaved`.
 class InTurn final : public TransformWorker {
  public:
   explicit InTurn(std::function<void(SampleSource&)> in_turn) : in_turn_(std::move(in_turn)) {}
   Status make(const Record&, Random&, Sample&) override { return Status::bad("not called"); }
-  void make_in_turn(SampleSource& source) override { in_turn_(source); }
+  void make_interleaved(SampleSource& source) override { in_turn_(source); }
 
  private:
   std::function<void(SampleSource&)> in_turn_;
@@ -114,16 +114,16 @@ TEST(PipelineUserCode, AReaderThatIsNull) {
 TEST(PipelineUserCode, AWorkerThatReturnsBeforeItsSamplesAreMade) {
   const Error early = error_in_turn([](SampleSource&) {});
   EXPECT_EQ(early.code(), ErrorCode::transform);
-  EXPECT_THAT(early.what(), HasSubstr("make_in_turn() returned"));
+  EXPECT_THAT(early.what(), HasSubstr("make_interleaved() returned"));
   EXPECT_THAT(error_in_turn([](SampleSource& source) { (void)source.next(); }).what(),
-              HasSubstr("make_in_turn() returned"));
+              HasSubstr("make_interleaved() returned"));
 }
 
 TEST(PipelineUserCode, AWorkerThatThrowsBetweenSamples) {
   const Error error =
       error_in_turn([](SampleSource&) { throw std::runtime_error("the planted error"); });
   EXPECT_EQ(error.code(), ErrorCode::transform);
-  EXPECT_THAT(error.what(), HasSubstr("make_in_turn() threw: the planted error"));
+  EXPECT_THAT(error.what(), HasSubstr("make_interleaved() threw: the planted error"));
 }
 
 /// A device that returns null for one of its calls.
