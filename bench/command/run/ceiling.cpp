@@ -55,8 +55,8 @@ class LoaderSide {
  public:
   explicit LoaderSide(const BenchSettings& settings)
       : settings_(settings),
-        runtime_(*settings.runtime),
-        workers_(settings.runtime->concurrency()),
+        runtime_(*settings.pipeline.runtime),
+        workers_(settings.pipeline.runtime->concurrency()),
         trainer_(settings.device->make_trainer_stream({})),
         pipeline_(make_bench_pipeline(settings)) {
     pause();
@@ -67,7 +67,7 @@ class LoaderSide {
 
   /// Position in the order where the next window begins.
   std::uint64_t position() const {
-    const std::uint64_t epoch = pipeline_.batches_per_epoch() * settings_.batch_size;
+    const std::uint64_t epoch = pipeline_.batches_per_epoch() * settings_.pipeline.batch_size;
     const std::uint64_t records = settings_.dataset->size();
     return made() / epoch * records + made() % epoch % records;
   }
@@ -234,14 +234,14 @@ CeilingResult measure_ceiling(const BenchSettings& settings, const Dataset& unch
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(most_seconds));
   const Clock::time_point begin = Clock::now();
   LoaderSide loader(settings);
-  ReferenceSide reference(unchecked, settings.seed, settings.runtime->workers());
+  ReferenceSide reference(unchecked, settings.pipeline.seed, settings.pipeline.runtime->workers());
   Clock::duration length = shortest_window;
-  while (loader.run(length).images < images_per_thread * settings.runtime->workers() &&
+  while (loader.run(length).images < images_per_thread * settings.pipeline.runtime->workers() &&
          length < longest_window)
     length *= 2;
   reference.run(0, length);
 
-  std::mt19937_64 random(settings.seed);
+  std::mt19937_64 random(settings.pipeline.seed);
   std::vector<double> rate_ratios;
   std::vector<double> cpu_ratios;
   std::vector<double> loader_rates;

@@ -80,9 +80,9 @@ unsigned apply_config(const std::string& path, BenchSettings& settings) {
     settings.warnings.push_back(
         fmt::format("{}: tuned for another recipe: {}", path, cut(loaded.tuned_for.recipe)));
   for (const std::string& warning : settings.warnings) print_note(warning);
-  settings.batch_size = loaded.pipeline.batch_size;
-  settings.prefetch = loaded.pipeline.slots.prefetch;
-  settings.micro_batches = loaded.pipeline.slots.micro_batches;
+  settings.pipeline.batch_size = loaded.pipeline.batch_size;
+  settings.pipeline.slots.prefetch = loaded.pipeline.slots.prefetch;
+  settings.pipeline.slots.micro_batches = loaded.pipeline.slots.micro_batches;
   return loaded.workers;
 }
 
@@ -161,7 +161,7 @@ void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments) {
         ->default_str(std::to_string(standard))
         ->transform(between(low, high));
   };
-  number("--batch-size", arguments.batch_size, "Samples per batch", defaults.batch_size, 1,
+  number("--batch-size", arguments.batch_size, "Samples per batch", defaults.pipeline.batch_size, 1,
          1 << 20);
   command
       .add_option(
@@ -171,10 +171,10 @@ void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments) {
       ->type_name("N|auto")
       ->default_str("0")
       ->check(CLI::Validator(check_workers, ""));
-  number("--prefetch", arguments.prefetch, "Host slots: batches made ahead", defaults.prefetch, 1,
-         1024);
+  number("--prefetch", arguments.prefetch, "Host slots: batches made ahead",
+         defaults.pipeline.slots.prefetch, 1, 1024);
   number("--micro-batches", arguments.micro_batches, "Micro-batches in which a batch is copied",
-         defaults.micro_batches, 1, 1 << 20);
+         defaults.pipeline.slots.micro_batches, 1, 1 << 20);
   command
       .add_option(
           "--config", arguments.config,
@@ -235,14 +235,15 @@ RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
           .device = source.device,
           .convert = source.convert,
           .step_is_auto = step_ms == "auto",
-          .machine = describe_machine(settings.runtime->topology())};
+          .machine = describe_machine(settings.pipeline.runtime->topology())};
 }
 
 BenchSettings source_settings(const SourceArguments& arguments) {
   BenchSettings settings;
   const Recipe recipe = load_recipe(arguments.recipe, arguments.size);
   settings.device = open_bench_device(arguments.device, 1e9 * arguments.copy_gb_per_second);
-  if (!arguments.convert.empty()) settings.conversion = parse_conversion(arguments.convert);
+  if (!arguments.convert.empty())
+    settings.pipeline.conversion = parse_conversion(arguments.convert);
   settings.dataset = open_as_given(arguments.dataset);
   if (is_raw(arguments.transform, *settings.dataset)) {
     set_raw_transform(settings);
@@ -251,9 +252,9 @@ BenchSettings source_settings(const SourceArguments& arguments) {
     settings.transform = image_transform(fitted, arguments.limits);
     settings.recipe = fitted.to_json();
   }
-  settings.seed = arguments.seed;
-  settings.index_bytes = arguments.index_bytes;
-  settings.cache_bytes = arguments.cache_bytes;
+  settings.pipeline.seed = arguments.seed;
+  settings.pipeline.index_bytes = arguments.index_bytes;
+  settings.pipeline.cache_bytes = arguments.cache_bytes;
   return settings;
 }
 
@@ -261,12 +262,13 @@ BenchSettings bench_settings(const SourceArguments& source, const PipelineArgume
   BenchSettings settings = source_settings(source);
   const unsigned tuned_workers =
       pipeline.config.empty() ? 0 : apply_config(pipeline.config, settings);
-  settings.batch_size = pipeline.batch_size.value_or(settings.batch_size);
-  settings.prefetch = pipeline.prefetch.value_or(settings.prefetch);
-  settings.micro_batches = pipeline.micro_batches.value_or(settings.micro_batches);
+  settings.pipeline.batch_size = pipeline.batch_size.value_or(settings.pipeline.batch_size);
+  settings.pipeline.slots.prefetch = pipeline.prefetch.value_or(settings.pipeline.slots.prefetch);
+  settings.pipeline.slots.micro_batches =
+      pipeline.micro_batches.value_or(settings.pipeline.slots.micro_batches);
   const std::string workers = pipeline.workers.value_or(std::to_string(tuned_workers));
   const bool adaptive = workers == adaptive_workers;
-  settings.runtime = make_runtime(
+  settings.pipeline.runtime = make_runtime(
       {.workers = adaptive ? 0 : parse_number<unsigned>(workers).value(), .adaptive = adaptive});
   return settings;
 }

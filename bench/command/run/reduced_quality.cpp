@@ -17,12 +17,12 @@ Pipeline pipeline_of(const BenchSettings& settings, Recipe recipe, const DecodeL
                      Resolution resolution) {
   recipe.resolution = resolution;
   return Pipeline(settings.dataset, image_transform(recipe, limits), std::make_shared<HostDevice>(),
-                  {.batch_size = std::min<std::size_t>(settings.batch_size, most_samples),
-                   .seed = settings.seed,
+                  {.batch_size = std::min<std::size_t>(settings.pipeline.batch_size, most_samples),
+                   .seed = settings.pipeline.seed,
                    .epochs = 1,
                    .last_batch = LastBatch::pad,
                    .bad_records = BadRecords::mark,
-                   .runtime = settings.runtime});
+                   .runtime = settings.pipeline.runtime});
 }
 
 double mean_square(std::span<const std::uint8_t> made, std::span<const std::uint8_t> exact) {

@@ -24,7 +24,7 @@ namespace {
 /// Arguments of the command line.
 struct TuneArguments {
   SourceArguments source;
-  std::string batch_size = std::to_string(BenchSettings().batch_size);
+  std::string batch_size = std::to_string(BenchSettings().pipeline.batch_size);
   double step_ms = 0;
   std::uint64_t memory_bytes = 0;
   double p99_ms = 0;

@@ -78,23 +78,24 @@ class Repeater {
 
 /// Makes a pipeline of the same samples on the host, which keeps the workers busy without copies.
 Pipeline host_pipeline(BenchSettings settings) {
-  settings.conversion.reset();
-  settings.index_bytes = 0;
-  settings.cache_bytes = 0;
+  settings.pipeline.conversion.reset();
+  settings.pipeline.index_bytes = 0;
+  settings.pipeline.cache_bytes = 0;
   return make_bench_pipeline(settings, std::make_shared<HostDevice>());
 }
 
 /// Adds the rates of plain copies.
 void measure_plain_copies(const BenchSettings& settings, const BenchResult& result,
                           BaselineResult& baselines) {
-  if (!result.copies || settings.runtime->topology().nodes.empty()) return;
-  const Topology& topology = settings.runtime->topology();
+  if (!result.copies || settings.pipeline.runtime->topology().nodes.empty()) return;
+  const Topology& topology = settings.pipeline.runtime->topology();
   Device& device = *settings.device->device();
   const auto own = std::ranges::find_if(
       topology.nodes, [&](const NumaNode& node) { return node.number == device.numa_node(); });
   const NumaNode& node = own == topology.nodes.end() ? topology.nodes.front() : *own;
   const auto bytes = static_cast<std::size_t>(std::llround(result.copies->bytes));
-  const std::size_t all = plain_copy_memory(bytes, std::max<std::size_t>(2, settings.prefetch));
+  const std::size_t all =
+      plain_copy_memory(bytes, std::max<std::size_t>(2, settings.pipeline.slots.prefetch));
   const Memory pinned = device.allocate_host(all, node);
   const Memory by_driver = settings.device->allocate_by_driver(all);
   const auto rate = [&](const Memory& source) { return plain_copy_rates(device, source, bytes); };
@@ -145,7 +146,7 @@ std::optional<double> first_step_ms(const BenchSettings& settings, TrainerStream
 
 std::optional<FirstStep> first_step(const BenchSettings& settings) {
   // A trainer's own step takes only whole batches.
-  if (settings.micro_batches < 2 || settings.user_step) return std::nullopt;
+  if (settings.pipeline.slots.micro_batches < 2 || settings.user_step) return std::nullopt;
   constexpr std::size_t times = 3;
   const auto steps = settings.device->make_trainer_stream(settings.step_work());
   std::array<double, times> parts{};

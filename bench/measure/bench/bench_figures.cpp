@@ -387,10 +387,10 @@ Figures options_of(const BenchRecord& record) {
   options.row("Step", step_text(record));
   options.key("warmup", settings.warmup);
   options.key("epochs", settings.epochs);
-  options.key("index_bytes", json_of(settings.index_bytes));
-  options.key("cache_bytes", settings.cache_bytes);
+  options.key("index_bytes", json_of(settings.pipeline.index_bytes));
+  options.key("cache_bytes", settings.pipeline.cache_bytes);
   options.add("launch_cores", "Processors left free to launch kernels", "{}",
-              settings.runtime->launch_cores());
+              settings.pipeline.runtime->launch_cores());
   options.row("Measured", fmt::format("{} in {:.2f} s after {} of warm-up",
                                       count_text(record.result.report.batches, "batch"),
                                       record.result.report.seconds, settings.warmup));

@@ -27,7 +27,7 @@ std::vector<KeyNumber> key_numbers(const BenchRecord& record, const Figures& fig
        .value = figures.text("samples_per_second"),
        .unit = "samples/s",
        .detail = fmt::format("{} batches of {} per second", figures.text("batches_per_second"),
-                             record.settings.batch_size)},
+                             record.settings.pipeline.batch_size)},
       {.name = "Device idle",
        .value = record.result.device_idle ? fmt::format("{:.2f}%", 100 * *record.result.device_idle)
                                           : "–",

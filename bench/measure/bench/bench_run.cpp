@@ -100,18 +100,10 @@ void look_at_device(const TrainerStream& stream, const Trace* trace, BenchResult
 std::vector<std::string> bench_lanes() { return {"upload", "copies", "device steps"}; }
 
 Pipeline make_bench_pipeline(const BenchSettings& settings, std::shared_ptr<Device> device) {
-  PipelineOptions options = settings.others;
+  PipelineOptions options = settings.pipeline;
   options.epochs = 0;
-  options.batch_size = settings.batch_size;
-  options.seed = settings.seed;
   options.last_batch =
-      settings.dataset->size() >= settings.batch_size ? LastBatch::drop : LastBatch::pad;
-  options.slots.prefetch = settings.prefetch;
-  options.slots.micro_batches = settings.micro_batches;
-  options.conversion = settings.conversion;
-  options.index_bytes = settings.index_bytes;
-  options.cache_bytes = settings.cache_bytes;
-  options.runtime = settings.runtime;
+      settings.dataset->size() >= options.batch_size ? LastBatch::drop : LastBatch::pad;
   options.debug.trace = settings.trace;
   if (device == nullptr) device = settings.device->device();
   return Pipeline(settings.dataset, settings.transform, std::move(device), options);
@@ -184,12 +176,13 @@ std::chrono::nanoseconds measure_batch_time(const BenchSettings& settings) {
   constexpr std::uint64_t fewest = 20;
   BenchSettings plain = settings;
   plain.trace = nullptr;
-  plain.index_bytes = 0;  // the following run must begin without stored hints and samples
-  plain.cache_bytes = 0;
+  plain.pipeline.index_bytes = 0;  // the following run must begin without stored hints and samples
+  plain.pipeline.cache_bytes = 0;
   const auto stream = plain.device->make_trainer_stream({});
   Pipeline pipeline = make_bench_pipeline(plain);
   SyntheticTrainer trainer(&pipeline, *stream);
-  for (std::uint64_t batch = 0; batch < 2 * settings.prefetch + 4; ++batch) trainer.train_one();
+  for (std::uint64_t batch = 0; batch < 2 * settings.pipeline.slots.prefetch + 4; ++batch)
+    trainer.train_one();
   const Clock::time_point begin = Clock::now();
   std::uint64_t batches = 0;
   for (; batches < fewest || Clock::now() - begin < enough; ++batches) trainer.train_one();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <millrace/conversion.h>
 #include <millrace/dataset.h>
 #include <millrace/pipeline.h>
 
@@ -29,21 +28,9 @@ struct BenchSettings {
   std::shared_ptr<const Transform> transform;
   /// The transform's recipe as a JSON object; empty if it is unknown.
   std::string recipe{};
-  std::shared_ptr<Runtime> runtime;
   std::shared_ptr<const BenchDevice> device;
-  std::size_t batch_size = 64;
-  std::size_t prefetch = 4;
-  std::size_t micro_batches = 1;
-  std::uint64_t seed = 0;
-  /// Further options of the pipeline. Those with a member of their own here, `epochs` and
-  /// `last_batch` are ignored.
-  PipelineOptions others{};
-  /// `PipelineOptions::index_bytes`
-  std::optional<std::size_t> index_bytes{};
-  /// `PipelineOptions::cache_bytes`
-  std::size_t cache_bytes = 0;
-  /// Conversion on the device; nullopt = images stay uint8, NHWC.
-  std::optional<Conversion> conversion{};
+  /// With its runtime. `epochs` and `last_batch` are ignored.
+  PipelineOptions pipeline{};
   /// Duration of a step on the device; 0 = no such step.
   std::chrono::nanoseconds step{0};
   /// Alternative step: a product of bfloat16 matrices with this number of rows; 0 = no such step.

@@ -45,9 +45,10 @@ std::string setup_text(const RunSetup& setup, const BenchSettings& settings,
                        std::uint64_t records) {
   return fmt::format(
       "{}: {} records, recipe {}, {} workers, batches of {} in {}, prefetch {}, seed {}\n",
-      printable(setup.dataset), records, printable(setup.recipe_name), settings.runtime->workers(),
-      settings.batch_size, count_text(settings.micro_batches, "micro-batch"), settings.prefetch,
-      settings.seed);
+      printable(setup.dataset), records, printable(setup.recipe_name),
+      settings.pipeline.runtime->workers(), settings.pipeline.batch_size,
+      count_text(settings.pipeline.slots.micro_batches, "micro-batch"),
+      settings.pipeline.slots.prefetch, settings.pipeline.seed);
 }
 
 std::string step_text(const RunSetup& setup, const BenchSettings& settings, double device_step_ms) {
@@ -83,16 +84,16 @@ Figures setup_figures(const RunSetup& setup, const BenchSettings& settings, std:
   figures.add("recipe", "Recipe", "{}", setup.recipe_name);
   figures.key("recipe_program", settings.recipe.empty() ? Json() : Json::parse(settings.recipe));
   figures.add("device", "Device", "{}", setup.device);
-  figures.add("batch_size", "Batch size", "{}", settings.batch_size);
-  figures.add("workers", "Workers", "{}", settings.runtime->workers());
-  figures.add("prefetch", "Prefetch (host slots)", "{}", settings.prefetch);
-  figures.add("micro_batches", "Micro-batches", "{}", settings.micro_batches);
+  figures.add("batch_size", "Batch size", "{}", settings.pipeline.batch_size);
+  figures.add("workers", "Workers", "{}", settings.pipeline.runtime->workers());
+  figures.add("prefetch", "Prefetch (host slots)", "{}", settings.pipeline.slots.prefetch);
+  figures.add("micro_batches", "Micro-batches", "{}", settings.pipeline.slots.micro_batches);
   figures.key("step_ms",
               settings.gemm > 0 || settings.user_step ? Json() : Json(milliseconds(settings.step)));
   figures.key("step_auto", setup.step_is_auto);
   figures.key("batches", settings.batches);
   figures.key("max_seconds", std::chrono::duration<double>(settings.duration).count());
-  figures.add("seed", "Seed", "{}", settings.seed);
+  figures.add("seed", "Seed", "{}", settings.pipeline.seed);
   return figures;
 }
 

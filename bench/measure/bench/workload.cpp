@@ -28,7 +28,6 @@ BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset)
   check_there(!needs_dataset || workload.dataset != nullptr, "dataset");
   check_there(workload.transform != nullptr, "transform");
   check_there(workload.device != nullptr, "device");
-  const PipelineOptions& pipeline = workload.pipeline;
   BenchSettings settings;
   settings.dataset = workload.dataset;
   settings.transform = workload.transform;
@@ -38,16 +37,9 @@ BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset)
   settings.recipe = recipe_in(settings.transform->description());
   settings.device = with_user_steps(workload.device, workload.stream);
   settings.user_step = workload.step;
-  settings.runtime = pipeline.runtime ? pipeline.runtime : make_runtime();
-  settings.batch_size = pipeline.batch_size;
-  settings.prefetch = pipeline.slots.prefetch;
-  settings.micro_batches = pipeline.slots.micro_batches;
-  settings.seed = pipeline.seed;
-  settings.conversion = pipeline.conversion;
-  settings.index_bytes = pipeline.index_bytes;
-  settings.cache_bytes = pipeline.cache_bytes;
-  settings.others = pipeline;
-  settings.others.resume = {};
+  settings.pipeline = workload.pipeline;
+  settings.pipeline.resume = {};
+  if (settings.pipeline.runtime == nullptr) settings.pipeline.runtime = make_runtime();
   return settings;
 }
 
@@ -55,7 +47,7 @@ RunSetup setup_of(const measure::Workload& workload, const BenchSettings& settin
   return {.dataset = workload.dataset ? workload.dataset->name() : "dataset",
           .recipe_name = "of its own",
           .device = workload.device->name(),
-          .machine = describe_machine(settings.runtime->topology())};
+          .machine = describe_machine(settings.pipeline.runtime->topology())};
 }
 
 std::chrono::nanoseconds measure_user_step(const BenchSettings& settings) {

@@ -23,7 +23,7 @@ constexpr double much_fetched = 0.05;
 /// Batches of an epoch; the last one counts as a fraction.
 double epoch_batches(const DiagnoseRecord& record) {
   return static_cast<double>(record.result.records) /
-         static_cast<double>(record.settings.bench.batch_size);
+         static_cast<double>(record.settings.bench.pipeline.batch_size);
 }
 
 /// A phase with its name for people and its key for programs.

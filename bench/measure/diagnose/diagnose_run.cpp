@@ -60,8 +60,8 @@ class Diagnosis {
     bench_.dataset.reset();
     // Each phase opens the dataset anew and keeps no hints or samples, so that it measures a first
     // epoch.
-    bench_.index_bytes = 0;
-    bench_.cache_bytes = 0;
+    bench_.pipeline.index_bytes = 0;
+    bench_.pipeline.cache_bytes = 0;
   }
 
   DiagnoseResult run() {
@@ -147,17 +147,18 @@ void Diagnosis::choose_lengths() {
                       static_cast<std::uint64_t>(milliseconds(bench_.duration) / batch_ms));
   }
   close_dataset();
-  const std::uint64_t in_epoch = std::max<std::uint64_t>(1, result_.records / bench_.batch_size);
+  const std::uint64_t in_epoch =
+      std::max<std::uint64_t>(1, result_.records / bench_.pipeline.batch_size);
   result_.pass_batches = std::min(std::max(wanted, fewest_batches), in_epoch);
   result_.passes_per_round = static_cast<unsigned>(
       std::clamp<std::uint64_t>(wanted / result_.pass_batches, 1, most_passes));
   result_.sampled_records =
-      std::min<std::uint64_t>(result_.records, result_.pass_batches * bench_.batch_size);
+      std::min<std::uint64_t>(result_.records, result_.pass_batches * bench_.pipeline.batch_size);
 }
 
 void Diagnosis::open_sample() {
-  bench_.dataset =
-      std::make_shared<SampledDataset>(open(), result_.sampled_records, settings_.bench.seed);
+  bench_.dataset = std::make_shared<SampledDataset>(open(), result_.sampled_records,
+                                                    settings_.bench.pipeline.seed);
 }
 
 /// Releases the dataset and waits until its file is unmapped: a worker may still be finishing its
@@ -189,7 +190,8 @@ Batch Diagnosis::ready(TrainerStream& stream) {
 /// already there.
 Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline, SyntheticTrainer& trainer,
                                      std::chrono::nanoseconds duration) const {
-  for (std::uint64_t batch = 0; batch < bench_.prefetch + 2; ++batch) trainer.train_one();
+  for (std::uint64_t batch = 0; batch < bench_.pipeline.slots.prefetch + 2; ++batch)
+    trainer.train_one();
   if (pipeline != nullptr) pipeline->restart_report();
   trainer.restart();
   const Clock::time_point begin = Clock::now();
@@ -326,7 +328,7 @@ double Diagnosis::time_pass() {
   close_dataset();
   return from_start_ms(
       milliseconds(first), milliseconds(all - first), static_cast<double>(result_.pass_batches),
-      static_cast<double>(result_.records) / static_cast<double>(bench_.batch_size));
+      static_cast<double>(result_.records) / static_cast<double>(bench_.pipeline.batch_size));
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ class Measuring {
         goal_(goal),
         resident_before_(ResidentMemory(settings_.dataset->facts().files).peak()) {
     // Kept hints and samples would make later runs faster than the first, whatever their setting.
-    settings_.index_bytes = 0;
-    settings_.cache_bytes = 0;
+    settings_.pipeline.index_bytes = 0;
+    settings_.pipeline.cache_bytes = 0;
   }
 
   /// `seconds` is the time for warm-up and measurement together.
@@ -64,13 +64,14 @@ class Measuring {
   void set(const TuneSetting& setting) {
     // A runtime with exactly these workers, as in the trainer: their number decides which NUMA
     // nodes have workers.
-    if (settings_.runtime == nullptr || settings_.runtime->workers() != setting.workers) {
-      settings_.runtime = nullptr;
-      settings_.runtime = make_runtime({.workers = setting.workers, .kept_host_bytes = 0});
+    if (settings_.pipeline.runtime == nullptr ||
+        settings_.pipeline.runtime->workers() != setting.workers) {
+      settings_.pipeline.runtime = nullptr;
+      settings_.pipeline.runtime = make_runtime({.workers = setting.workers, .kept_host_bytes = 0});
     }
-    settings_.batch_size = setting.batch_size;
-    settings_.prefetch = setting.prefetch;
-    settings_.micro_batches = setting.micro_batches;
+    settings_.pipeline.batch_size = setting.batch_size;
+    settings_.pipeline.slots.prefetch = setting.prefetch;
+    settings_.pipeline.slots.micro_batches = setting.micro_batches;
     const double step_ms = goal_.step_ms * static_cast<double>(setting.batch_size) /
                            static_cast<double>(goal_.batch_size);
     settings_.step = std::chrono::nanoseconds(std::llround(step_ms * 1e6));
@@ -124,7 +125,7 @@ TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal,
   result.dataset = settings.dataset->name();
   result.records = settings.dataset->size();
   result.recipe = settings.recipe;
-  result.seed = settings.seed;
+  result.seed = settings.pipeline.seed;
   result.device = settings.device->device()->name();
   result.goal = goal;
   const Topology topology = read_topology();

@@ -29,7 +29,7 @@ TuneResult tune(const Workload& workload, const TuneOptions& options) {
   cli::BenchSettings settings = cli::settings_of(workload);
   cli::TuneGoal goal;
   goal.max_workers = options.max_workers > 0 ? options.max_workers : read_topology().cores;
-  goal.batch_size = settings.batch_size;
+  goal.batch_size = settings.pipeline.batch_size;
   goal.tune_batch_size = options.batch_size;
   goal.p99_ms = options.p99_ms;
   goal.memory_bytes = options.memory_bytes;
@@ -37,7 +37,7 @@ TuneResult tune(const Workload& workload, const TuneOptions& options) {
   const double step_ms = cli::milliseconds(cli::measure_user_step(settings));
   // If the step shares the processors with the workers, its time alone is not a target.
   if (workload.device->copies()) goal.step_ms = step_ms;
-  settings.runtime = nullptr;
+  settings.pipeline.runtime = nullptr;
   cli::TuneResult found = cli::run_tune(settings, goal, options.on_run);
   found.recipe_name = "of its own";
   if (workload.step) found.user_step_ms = step_ms;

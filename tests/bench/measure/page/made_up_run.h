@@ -152,9 +152,9 @@ class MadeUpRun {
     record_.recipe_name = "train";
     record_.settings.dataset = std::make_shared<MemoryDataset>(100'000);
     record_.settings.recipe = Recipe::train(224).to_json();
-    record_.settings.runtime = make_runtime({.workers = plan_.workers});
-    record_.settings.batch_size = plan_.batch_size;
-    record_.settings.prefetch = plan_.prefetch;
+    record_.settings.pipeline.runtime = make_runtime({.workers = plan_.workers});
+    record_.settings.pipeline.batch_size = plan_.batch_size;
+    record_.settings.pipeline.slots.prefetch = plan_.prefetch;
     record_.settings.step =
         std::chrono::microseconds(static_cast<std::int64_t>(1e3 * plan_.step_ms));
     record_.settings.warmup = 10;
