@@ -88,6 +88,10 @@ class ImageTransform : public Transform {
   std::optional<std::uint64_t> fingerprint() const override { return fingerprint_; }
   std::shared_ptr<const BatchTransform> batch_transform() const override { return mix_; }
   CacheablePrefix cacheable_prefix() const override { return cacheable_prefix_; }
+  std::size_t scratch_limit(unsigned workers) const override {
+    const std::size_t small_images = ImageWorker::at_once * std::size_t{workers};
+    return limits_.max_decode_bytes + small_images * DecodeBudget::small_bytes;
+  }
   std::size_t samples_at_once() const override { return ImageWorker::at_once; }
   std::unique_ptr<TransformWorker> make_worker() const override {
     return std::make_unique<ImageWorker>(program_, recipe_, budget_);

@@ -21,6 +21,7 @@ class RecordHints {
   /// Raises the memory limit to `bytes`, which include the overhead of finding the hints. A lower
   /// value than the present limit has no effect.
   void allow(std::size_t bytes);
+  std::size_t limit() const { return limit_.load(std::memory_order_relaxed); }
   /// Bytes of memory in use.
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 

@@ -42,6 +42,11 @@ void SampleCache::allow(std::size_t bytes) {
   entries_.store(table_.get(), std::memory_order_release);
 }
 
+std::size_t SampleCache::limit() const {
+  const MutexLock lock(mutex_);
+  return limit_;
+}
+
 std::uint64_t SampleCache::room() const {
   const MutexLock lock(mutex_);
   if (table_ == nullptr) return 0;

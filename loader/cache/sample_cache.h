@@ -25,6 +25,7 @@ class SampleCache {
   /// Raises the memory limit to `bytes`, which include 8 bytes of the lookup table for each record.
   /// A lower value than the present limit has no effect.
   void allow(std::size_t bytes);
+  std::size_t limit() const;
   /// Number of samples that fit into the memory limit.
   std::uint64_t room() const;
   /// Bytes of memory in use.

@@ -186,6 +186,9 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   RecordCaches caches{
       .hints = RuntimeServices::of(*runtime_).hints_of(dataset, options.index_bytes),
       .cache = cache_of(*runtime_, dataset, *transform, options.cache_bytes, warnings_)};
+  memory_.scratch_limit_bytes = transform->scratch_limit(runtime_->workers());
+  if (caches.hints != nullptr) memory_.index_limit_bytes = caches.hints->limit();
+  if (caches.cache != nullptr) memory_.cache_limit_bytes = caches.cache->limit();
   sample_workers_ = std::make_shared<SampleWorkers>(
       std::make_unique<SampleMaker>(SampleMaker::Setup{.dataset = dataset,
                                                        .transform = std::move(transform),
@@ -233,6 +236,10 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   memory_.staging_bytes = delivery_->staging_bytes();
   if (copying)
     memory_.device_bytes = options.slots.device_slots * handed_out.bytes() + memory_.staging_bytes;
+  if (const std::uint64_t usable = usable_memory(); usable > 0 && memory_.limit_bytes() > usable)
+    warnings_.push_back("the run may take up to " + std::to_string(memory_.limit_bytes()) +
+                        " bytes of memory, more than the " + std::to_string(usable) +
+                        " that the process may use");
   queues_->note_workers(sample_workers_->concurrency());
   queues_->begin_report(sample_workers_->figures());
 }
@@ -303,12 +310,18 @@ Report Engine::take_report() {
   return report_of(meter, figures, at);
 }
 
+MemoryReport Engine::memory() const {
+  MemoryReport memory = memory_;
+  sample_workers_->fill(memory);
+  memory.kept_host_bytes = runtime_->kept_host_bytes();
+  return memory;
+}
+
 Report Engine::report_of(const RunMeter& meter, const WorkerFigures& figures,
                          SlotQueues::Clock::time_point now) const {
   Report report;
   report.pipeline = name_;
-  report.memory = memory_;
-  report.memory.kept_host_bytes = runtime_->kept_host_bytes();
+  report.memory = memory();
   sample_workers_->fill(report, figures, meter.base());
   report.warnings.insert(report.warnings.end(), warnings_.begin(), warnings_.end());
   std::ranges::move(prefetcher_->warnings(), std::back_inserter(report.warnings));

@@ -49,6 +49,7 @@ class Engine {
   const Schedule& schedule() const { return planner_->schedule(); }
   Batch next(const NextRequest& request);
   State state() const { return consumer_->state_at(queues_->position()); }
+  MemoryReport memory() const;
   Report report() const;
   void restart_report() {
     const MutexLock lock(report_mutex_);

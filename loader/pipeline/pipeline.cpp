@@ -90,6 +90,8 @@ std::optional<std::uint64_t> Pipeline::total_batches() const {
 
 State Pipeline::state() const { return engine()->state(); }
 
+MemoryReport Pipeline::memory() const { return engine()->memory(); }
+
 Report Pipeline::report() const { return engine()->report(); }
 
 void Pipeline::restart_report() { engine()->restart_report(); }

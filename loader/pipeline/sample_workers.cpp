@@ -276,6 +276,11 @@ WorkerFigures SampleWorkers::figures() const {
   return {maker_->counts(), nodes_.made_so_far(*maker_), nodes_.delay()};
 }
 
+void SampleWorkers::fill(MemoryReport& memory) const {
+  memory.index_bytes = maker_->hint_bytes();
+  memory.cache_bytes = maker_->cache_bytes();
+}
+
 void SampleWorkers::fill(Report& report, const WorkerFigures& now,
                          const WorkerFigures& base) const {
   report.bad_records = maker_->bad_records();
@@ -288,8 +293,6 @@ void SampleWorkers::fill(Report& report, const WorkerFigures& now,
   report.samples_made = now.work.samples - base.work.samples;
   report.encoded_bytes = now.work.encoded_bytes - base.work.encoded_bytes;
   report.transform = maker_->description();
-  report.memory.index_bytes = maker_->hint_bytes();
-  report.memory.cache_bytes = maker_->cache_bytes();
   report.cache = {now.work.cache.hits - base.work.cache.hits,
                   now.work.cache.misses - base.work.cache.misses};
   report.decoders = counts_since(now.work.decoders, base.work.decoders);

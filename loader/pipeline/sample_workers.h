@@ -55,6 +55,8 @@ class SampleWorkers final : public HostWorkers, public std::enable_shared_from_t
   std::optional<Stuck> dismiss(Clock::time_point deadline);
 
   WorkerFigures figures() const;
+  /// Writes the present sizes of hints and cache into a report.
+  void fill(MemoryReport& memory) const;
   /// Writes the workers' figures since `base` into a report.
   void fill(Report& report, const WorkerFigures& now, const WorkerFigures& base) const;
 

@@ -68,9 +68,15 @@ Json json_of(const Verdict& verdict) {
 }
 
 Json json_of(const MemoryReport& memory) {
-  return {{"pinned_bytes", memory.pinned_bytes},   {"device_bytes", memory.device_bytes},
-          {"staging_bytes", memory.staging_bytes}, {"index_bytes", memory.index_bytes},
-          {"cache_bytes", memory.cache_bytes},     {"kept_host_bytes", memory.kept_host_bytes}};
+  return {{"pinned_bytes", memory.pinned_bytes},
+          {"device_bytes", memory.device_bytes},
+          {"staging_bytes", memory.staging_bytes},
+          {"index_bytes", memory.index_bytes},
+          {"cache_bytes", memory.cache_bytes},
+          {"kept_host_bytes", memory.kept_host_bytes},
+          {"scratch_limit_bytes", memory.scratch_limit_bytes},
+          {"index_limit_bytes", memory.index_limit_bytes},
+          {"cache_limit_bytes", memory.cache_limit_bytes}};
 }
 
 Json json_of(const CacheReport& cache) { return {{"hits", cache.hits}, {"misses", cache.misses}}; }

@@ -91,6 +91,8 @@ TEST(ImageTransform, SaysWhatItMakes) {
   EXPECT_EQ(transform->spec().fields()[1].dtype, DType::int64);
   EXPECT_EQ(transform->spec().fields()[1].shape, Shape{});
   EXPECT_EQ(transform->stages(), (std::vector<std::string>{"decode", "augment"}));
+  const auto limited = image_transform(Recipe::train(32), {.max_decode_bytes = 1000});
+  EXPECT_EQ(limited->scratch_limit(3), 1000 + 3 * 2 * DecodeBudget::small_bytes);
   Recipe recipe = Recipe::train(32);
   recipe.like = Like::pillow_12;
   EXPECT_EQ(image_transform(recipe)->description(), recipe.to_json());

@@ -138,6 +138,7 @@ TEST_F(JsonKeys, OfBenchStay) {
        {"ahead_ms", keys(durations)},
        {"consumer_us_per_batch", keys("mean p50 p99")},
        {"first_step_ms", keys("parts whole")},
+       {"memory_limit_mb", keys("slots scratch index cache total")},
        {"worker_time_percent", keys("read decode augment")},
        {"ways", keys("millrace")},
        {"way_seconds", keys("millrace")},

@@ -61,6 +61,7 @@ class StampTransform final : public Transform {
         image_bytes_(image_bytes) {}
 
   std::function<void()> on_make_worker;
+  std::size_t scratch_per_worker = 0;
   /// Workers take up to two samples at once, and make the later one first.
   bool in_turn = false;
   /// Called before the sample is written.
@@ -77,6 +78,9 @@ class StampTransform final : public Transform {
   const SampleSpec& spec() const override { return spec_; }
   std::vector<std::string> stages() const override { return {"stamp", "finish"}; }
   std::string description() const override { return "stamps"; }
+  std::size_t scratch_limit(unsigned workers) const override {
+    return workers * scratch_per_worker;
+  }
   std::size_t samples_at_once() const override { return in_turn ? 2 : 1; }
   std::unique_ptr<TransformWorker> make_worker() const override {
     if (on_make_worker) on_make_worker();

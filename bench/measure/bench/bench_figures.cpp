@@ -5,6 +5,7 @@
 #include <string>
 
 #include "measure/bench/bench_output.h"
+#include "measure/bench/copy_figures.h"
 #include "measure/text/figures.h"
 #include "measure/text/text.h"
 
@@ -12,8 +13,6 @@ namespace millrace::cli {
 namespace {
 
 using Json = Figures::Json;
-
-constexpr double giga = 1e9;
 
 template <typename Bytes>
 double megabytes(Bytes bytes) {
@@ -27,8 +26,6 @@ Json durations_json(const Durations& durations) {
           {"max", durations.max_ms},
           {"total", durations.total_ms}};
 }
-
-Json percent_json(std::optional<double> share) { return share ? Json(100 * *share) : Json(); }
 
 void add_rates(Figures& figures, const BenchResult& result) {
   const Report& report = result.report;
@@ -65,69 +62,6 @@ void add_waits(Figures& figures, const BenchResult& result) {
   figures.key("device_step_ms", json_of(result.device_step_ms));
 }
 
-std::optional<double> share_of_plain(const std::optional<CopyRate>& copies,
-                                     std::optional<double> plain) {
-  if (!copies || !plain || *plain <= 0) return std::nullopt;
-  return copies->bytes_per_second / *plain;
-}
-
-void add_copies(Figures& figures, const BenchRecord& record) {
-  const auto& copies = record.result.copies;
-  const auto& hidden = record.result.copy_hidden;
-  const PlainCopyRates& plain = record.baselines.plain_copies;
-  const PlainCopyRates& by_driver = record.baselines.driver_copies;
-  figures.key("h2d_gb_per_second", copies ? Json(copies->bytes_per_second / giga) : Json());
-  struct Rate {
-    const char* key;
-    const char* share_key;
-    const std::optional<CopyRates>& rates;
-    double CopyRates::*rate;
-  };
-  constexpr auto at_once = &CopyRates::at_once;
-  constexpr auto paced = &CopyRates::paced;
-  for (const Rate& one : {
-           Rate{"plain_h2d_gb_per_second", "h2d_percent_of_plain", plain.idle, at_once},
-           Rate{"plain_h2d_busy_gb_per_second", "h2d_percent_of_plain_busy", plain.busy, at_once},
-           Rate{"plain_h2d_malloc_host_gb_per_second", "h2d_percent_of_plain_malloc_host",
-                by_driver.idle, at_once},
-           Rate{"plain_h2d_malloc_host_busy_gb_per_second", "h2d_percent_of_plain_malloc_host_busy",
-                by_driver.busy, at_once},
-           Rate{"paced_h2d_gb_per_second", "h2d_percent_of_paced", plain.idle, paced},
-           Rate{"paced_h2d_busy_gb_per_second", "h2d_percent_of_paced_busy", plain.busy, paced},
-           Rate{"paced_h2d_malloc_host_gb_per_second", "h2d_percent_of_paced_malloc_host",
-                by_driver.idle, paced},
-           Rate{"paced_h2d_malloc_host_busy_gb_per_second", "h2d_percent_of_paced_malloc_host_busy",
-                by_driver.busy, paced},
-           Rate{"paced_h2d_under_steps_gb_per_second", "h2d_percent_of_paced_under_steps",
-                plain.under_steps, paced},
-           Rate{"paced_h2d_malloc_host_under_steps_gb_per_second",
-                "h2d_percent_of_paced_malloc_host_under_steps", by_driver.under_steps, paced},
-       }) {
-    const auto rate = one.rates ? std::optional((*one.rates).*one.rate) : std::nullopt;
-    figures.key(one.key, rate ? Json(*rate / giga) : Json());
-    figures.key(one.share_key, percent_json(share_of_plain(copies, rate)));
-  }
-  figures.key("copy_hidden_percent", percent_json(hidden));
-  if (!copies) return;
-  const auto beside = [&](double rate, const char* format) {
-    return fmt::format(fmt::runtime(format), 100 * share_of_plain(copies, rate).value_or(0),
-                       rate / giga);
-  };
-  const auto both = [&](const CopyRates& rates) {
-    return beside(rates.at_once, "{:.1f}% of {:.2f} GB/s") +
-           beside(rates.paced, ", paced {:.1f}% of {:.2f} GB/s");
-  };
-  std::string text = fmt::format("{:.2f} GB/s", copies->bytes_per_second / giga);
-  if (hidden) text += fmt::format("; {:.1f}% of their time under steps", 100 * *hidden);
-  figures.row("copies to the device", text);
-  if (plain.idle) figures.row("of plain copies", both(*plain.idle));
-  if (plain.busy) figures.row("of plain, busy workers", both(*plain.busy));
-  if (by_driver.idle) figures.row("of cudaMallocHost", both(*by_driver.idle));
-  if (by_driver.busy) figures.row("of that, busy workers", both(*by_driver.busy));
-  if (plain.under_steps) figures.row("of plain, under steps", both(*plain.under_steps));
-  if (by_driver.under_steps) figures.row("of driver's, under steps", both(*by_driver.under_steps));
-}
-
 /// Adds sizes of the dataset and of caches: a dataset that fits into a cache is read faster.
 void add_sizes(Figures& figures, const BenchRecord& record) {
   const auto& bytes = record.dataset_bytes;
@@ -159,7 +93,7 @@ void add_device(Figures& figures, const BenchRecord& record) {
     figures.row(
         "idle by synthetic input",
         fmt::format("{:.2f}% (beside the same steps without a loader)", 100 * *by_synthetic));
-  add_copies(figures, record);
+  add_copy_figures(figures, record);
   const ConsumerTime& consumer = result.consumer;
   figures.key("consumer_us_per_batch",
               {{"mean", consumer.mean_us}, {"p50", consumer.p50_us}, {"p99", consumer.p99_us}});
@@ -278,6 +212,18 @@ void add_memory(Figures& figures, const BenchResult& result) {
   figures.row("pinned / device memory",
               fmt::format("{:.1f} MB / {:.1f} MB", megabytes(report.memory.pinned_bytes),
                           megabytes(report.memory.device_bytes)));
+  const MemoryReport& memory = report.memory;
+  figures.key("memory_limit_mb", {{"slots", megabytes(memory.pinned_bytes)},
+                                  {"scratch", megabytes(memory.scratch_limit_bytes)},
+                                  {"index", megabytes(memory.index_limit_bytes)},
+                                  {"cache", megabytes(memory.cache_limit_bytes)},
+                                  {"total", megabytes(memory.limit_bytes())}});
+  figures.row(
+      "memory at most",
+      fmt::format("{:.1f} MB: slots {:.1f}, scratch {:.1f}, index {:.1f}, cache {:.1f}",
+                  megabytes(memory.limit_bytes()), megabytes(memory.pinned_bytes),
+                  megabytes(memory.scratch_limit_bytes), megabytes(memory.index_limit_bytes),
+                  megabytes(memory.cache_limit_bytes)));
 }
 
 void add_ceiling(Figures& figures, const std::optional<CeilingResult>& ceiling) {

@@ -80,6 +80,9 @@ class Pipeline {
   std::optional<std::uint64_t> total_batches() const;
   /// State after the last batch handed out. A new pipeline can continue from it.
   State state() const;
+  /// Memory of the slots, and the limits of all other memory that the run takes. They are known
+  /// before the first batch is made.
+  MemoryReport memory() const;
   /// Statistics since the start or the last `restart_report()`.
   Report report() const;
   /// Resets the report's times and counts. Call it after a warm-up. Bad records and memory stay.

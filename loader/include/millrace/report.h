@@ -59,7 +59,7 @@ struct BadRecord {
 };
 
 /// Memory of a run. The bytes of all slots depend on the options and are allocated before the run
-/// begins. A run needs further memory for record caches and the workers' scratch.
+/// begins. The limits of all other memory are known then, too.
 struct MemoryReport {
   std::size_t pinned_bytes = 0;
   /// Device slots and staging slots.
@@ -76,6 +76,17 @@ struct MemoryReport {
   /// Host memory of ended pipelines that the runtime currently keeps for later ones
   /// (`RuntimeOptions::kept_host_bytes`), over all devices. This memory is not part of the slots.
   std::size_t kept_host_bytes = 0;
+  /// Limit of the workers' scratch (`Transform::scratch_limit`); 0 = unknown.
+  std::size_t scratch_limit_bytes = 0;
+  /// Limits of `index_bytes` and `cache_bytes`.
+  std::size_t index_limit_bytes = 0;
+  std::size_t cache_limit_bytes = 0;
+
+  /// The most host memory that the run takes, in bytes: the pinned slots and all limits. The
+  /// memory of a device, the program's own, and the pages of mapped files come on top.
+  std::size_t limit_bytes() const {
+    return pinned_bytes + scratch_limit_bytes + index_limit_bytes + cache_limit_bytes;
+  }
 };
 
 /// Hits and misses of the sample cache (`PipelineOptions::cache_bytes`); 0 without a cache.

@@ -206,6 +206,10 @@ class Transform {
   /// default, means this one. A transform that wraps another one may call `fitted_to` of the
   /// wrapped one. May read records.
   virtual std::shared_ptr<const Transform> fitted_to(const Dataset& dataset) const;
+  /// The most memory, in bytes, that `workers` workers of this transform hold at once beside the
+  /// slots. 0, the default, means unknown. The report states it
+  /// (`MemoryReport::scratch_limit_bytes`).
+  virtual std::size_t scratch_limit(unsigned /*workers*/) const { return 0; }
   /// Maximal number of samples that a worker can have in progress at once. Values above 2 count as
   /// 2. The default, 1, is for workers that do not override `make_interleaved`.
   virtual std::size_t samples_at_once() const { return 1; }

@@ -58,6 +58,33 @@ TEST_P(PipelineMemory, TheDeviceAllocatesNothingAfterTheStart) {
   EXPECT_EQ(hooks.count(DeviceCall::make_event), events);
 }
 
+TEST_P(PipelineMemory, ItsLimitsAreKnownBeforeTheFirstBatch) {
+  SmallRun run = picture_run(std::make_shared<HookDevice>(GetParam()));
+  const auto transform = std::make_shared<testing::StampTransform>(2 * picture_bytes);
+  transform->scratch_per_worker = 1000;
+  run.transform = transform;
+  run.workers(3);
+  run.options.index_bytes = 5000;
+  Pipeline pipeline = run.pipeline();
+  const MemoryReport memory = pipeline.memory();
+  EXPECT_EQ(memory.scratch_limit_bytes, 3000U);
+  EXPECT_EQ(memory.index_limit_bytes, 5000U);
+  EXPECT_EQ(memory.cache_limit_bytes, 0U);
+  EXPECT_GE(memory.pinned_bytes, 4 * 4 * 2 * picture_bytes);
+  EXPECT_EQ(memory.limit_bytes(), memory.pinned_bytes + 8000);
+  EXPECT_EQ(pipeline.report().memory.limit_bytes(), memory.limit_bytes());
+  EXPECT_THAT(pipeline.report().warnings,
+              ::testing::Not(::testing::Contains(::testing::HasSubstr("may take up to"))));
+}
+
+TEST_P(PipelineMemory, MoreThanTheProcessMayUseIsAWarning) {
+  SmallRun run = picture_run(std::make_shared<HookDevice>(GetParam()));
+  run.workers(1);
+  run.options.index_bytes = std::size_t{1} << 60;
+  EXPECT_THAT(run.pipeline().report().warnings,
+              ::testing::Contains(::testing::HasSubstr("the run may take up to 11529215")));
+}
+
 TEST_P(PipelineMemory, TheNextPipelineAllocatesNoHostMemory) {
   const auto device = std::make_shared<HostDevice>(HostDeviceOptions{GetParam()});
   SmallRun run = picture_run(device);

@@ -31,7 +31,7 @@ TEST(ReportJson, HasEachMemberUnderItsName) {
   report.warnings = {"a", "b"};
   report.bad_records = 2;
   report.bad_record_list = {{17, "cat\xff.jpg", "cut short"}};
-  report.memory = {1000, 200, 100, 30, 40, 50};
+  report.memory = {1000, 200, 100, 30, 40, 50, 60, 70, 80};
   report.cache = {120, 80};
   report.verdict = {Bound::transform, "decode", 0.9, 1.75, "step", "decode bounds it", "do this"};
   const Json json = json_of(report);
@@ -62,6 +62,9 @@ TEST(ReportJson, HasEachMemberUnderItsName) {
   EXPECT_EQ(json["memory"]["index_bytes"], 30);
   EXPECT_EQ(json["memory"]["cache_bytes"], 40);
   EXPECT_EQ(json["memory"]["kept_host_bytes"], 50);
+  EXPECT_EQ(json["memory"]["scratch_limit_bytes"], 60);
+  EXPECT_EQ(json["memory"]["index_limit_bytes"], 70);
+  EXPECT_EQ(json["memory"]["cache_limit_bytes"], 80);
   EXPECT_EQ(json["cache"], (Json{{"hits", 120}, {"misses", 80}}));
   EXPECT_EQ(json["verdict"]["bound"], "transform");
   EXPECT_EQ(json["verdict"]["speedup_limit"], 1.75);

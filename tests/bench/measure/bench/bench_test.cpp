@@ -125,6 +125,11 @@ TEST_F(Bench, WritesTheSameAsJson) {
     shares += json.at("worker_time_percent").at(stage).get<double>();
   EXPECT_NEAR(shares, 100, 0.1);
   EXPECT_GT(json.at("peak_rss_beyond_map_mb").get<double>(), 1);
+  const Json& limit = json.at("memory_limit_mb");
+  EXPECT_EQ(limit.at("slots"), json.at("pinned_mb"));
+  EXPECT_GE(limit.at("scratch").get<double>(), 64) << "of the workers' decoders";
+  EXPECT_GE(limit.at("total").get<double>(),
+            limit.at("slots").get<double>() + limit.at("scratch").get<double>());
   const double slot_mb = 10.0 * (32 * 32 * 3 + 8) / 1e6;
   EXPECT_NEAR(json.at("pinned_mb").get<double>(), 3 * slot_mb, 0.01);
   EXPECT_NEAR(json.at("staging_mb").get<double>(), 2 * slot_mb, 0.01)
