@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "jpeg/jpeg_decoder.h"
+#include "jpeg/decoder/jpeg_decoder.h"
 #include "jpeg/jpeg_info.h"
 #include "png/png_decoder.h"
 #include "png/png_info.h"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "jpeg/baseline.h"
 #include "jpeg/colour.h"
+#include "jpeg/decoder/baseline.h"
 #include "jpeg/frame.h"
 #include "jpeg/idct.h"
 #include "jpeg/libjpeg.h"
@@ -150,14 +150,13 @@ struct Decode {
 
   void begin(const Frame& frame, const Region& wanted, int reduction) {
     region = wanted;
-    pixels.resize(BaselineDecoder::stride_of(region.width) *
-                  static_cast<std::size_t>(region.height));
+    pixels.resize(RegionPixels::stride_of(region.width) * static_cast<std::size_t>(region.height));
     decoder.begin(frame, region, reduction, pixels.data());
   }
   void add_to(Checksum& sum) {
     const std::uint8_t sound = decoder.finish() ? 1 : 0;
     sum.add(&sound, 1);
-    const std::size_t stride = BaselineDecoder::stride_of(region.width);
+    const std::size_t stride = RegionPixels::stride_of(region.width);
     for (int y = 0; y < region.height; ++y)
       sum.add(pixels.data() + static_cast<std::size_t>(y) * stride,
               3 * static_cast<std::size_t>(region.width));

@@ -66,6 +66,10 @@ class CoefficientRow {
   CoefficientRow(const CoefficientRow&) = delete;
   CoefficientRow& operator=(const CoefficientRow&) = delete;
 
+  /// Returns the number of groups in a row of `blocks` blocks.
+  static int groups_of(int blocks) {
+    return (blocks + BlockGroup::blocks - 1) / BlockGroup::blocks;
+  }
   /// Reserves memory for `mcus` MCUs of a frame.
   void shape(const Frame& frame, int mcus) {
     component_count_ = frame.component_count;
@@ -75,7 +79,7 @@ class CoefficientRow {
       Blocks& blocks = (*this)[number];
       blocks.across = mcus * component.across;
       blocks.down = component.down;
-      blocks.groups = (blocks.across + BlockGroup::blocks - 1) / BlockGroup::blocks;
+      blocks.groups = groups_of(blocks.across);
       const std::size_t size =
           static_cast<std::size_t>(blocks.down) * static_cast<std::size_t>(blocks.groups);
       blocks.all.resize(std::max(blocks.all.size(), size));

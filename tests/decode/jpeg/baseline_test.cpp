@@ -18,7 +18,7 @@
 #include "decode/jpeg/damage.h"
 #include "decode/jpeg/libjpeg_alone.h"
 #include "decode/jpeg/regions.h"
-#include "jpeg/jpeg_decoder.h"
+#include "jpeg/decoder/jpeg_decoder.h"
 #include "support/jpeg_samples.h"
 #include "support/sanitizers.h"
 #include "support/shared_data.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jpeg/jpeg_decoder.h"
+#include "jpeg/decoder/jpeg_decoder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

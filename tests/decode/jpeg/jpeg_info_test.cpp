@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "jpeg/jpeg_decoder.h"
+#include "jpeg/decoder/jpeg_decoder.h"
 #include "support/jpeg_samples.h"
 #include "support/shared_data.h"
 

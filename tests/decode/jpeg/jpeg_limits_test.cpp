@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "jpeg/jpeg_decoder.h"
+#include "jpeg/decoder/jpeg_decoder.h"
 #include "support/jpeg_bombs.h"
 
 namespace millrace {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "jpeg/jpeg_decoder.h"
+#include "jpeg/decoder/jpeg_decoder.h"
 #include "jpeg/libjpeg.h"
 
 namespace millrace::testing {

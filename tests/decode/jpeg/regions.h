@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "jpeg/jpeg_decoder.h"
+#include "jpeg/decoder/jpeg_decoder.h"
 #include "support/jpeg_samples.h"
 
 namespace millrace::testing {

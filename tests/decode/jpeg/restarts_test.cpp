@@ -19,8 +19,8 @@
 #include "decode/jpeg/libjpeg_alone.h"
 #include "decode/jpeg/plain_index.h"
 #include "decode/jpeg/regions.h"
+#include "jpeg/decoder/jpeg_decoder.h"
 #include "jpeg/index.h"
-#include "jpeg/jpeg_decoder.h"
 #include "support/jpeg_samples.h"
 
 namespace millrace {

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <string>
 
-#include "jpeg/jpeg_decoder.h"
+#include "jpeg/decoder/jpeg_decoder.h"
 #include "support/jpeg_samples.h"
 #include "support/shared_data.h"
 

@@ -12,7 +12,7 @@
 #include "decode/jpeg/libjpeg_alone.h"
 #include "decode/jpeg/regions.h"
 #include "decode/live_pictures.h"
-#include "jpeg/jpeg_decoder.h"
+#include "jpeg/decoder/jpeg_decoder.h"
 #include "support/jpeg_samples.h"
 
 namespace millrace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jpeg/baseline.h"
+#include "jpeg/decoder/region_pixels.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,17 +13,28 @@ namespace {
 /// Place of the first sample in a smoothed row of sums. Its neighbour lies before it.
 constexpr std::size_t first_sum = 32;
 
-std::int64_t mcus_of(const Frame& frame) {
-  return std::int64_t{frame.mcus_across} * frame.mcus_down;
-}
-
 }  // namespace
 
-std::size_t BaselineDecoder::stride_of(int width) {
+std::size_t RegionPixels::stride_of(int width) {
   return (static_cast<std::size_t>(width) + row_slack - 1) / row_slack * row_slack * 3;
 }
 
-void BaselineDecoder::lay_out(const Frame& frame, int reduction) {
+void RegionPixels::begin(const Frame& frame, const Region& region, int reduction,
+                         std::uint8_t* pixels) {
+  frame_ = &frame;
+  pixels_ = pixels;
+  lay_out(frame, reduction);
+  window_ = window_of(region);
+  shape(frame);
+}
+
+void RegionPixels::add(const CoefficientRow& coefficients, int mcu_row) {
+  make_samples(coefficients);
+  make_pixels(mcu_row);
+  keep_last_rows();
+}
+
+void RegionPixels::lay_out(const Frame& frame, int reduction) {
   const auto part = [](int pixels, int of) { return (pixels + of - 1) / of; };
   const Component& first = frame.components.front();
   const int side = block_side / reduction;
@@ -43,7 +54,7 @@ void BaselineDecoder::lay_out(const Frame& frame, int reduction) {
 
 /// Returns the MCUs that a region needs: those that contain it. Where chroma is smoothed, also
 /// those that contain the neighbouring samples of chroma.
-BaselineDecoder::Window BaselineDecoder::window_of(const Region& region) const {
+McuWindow RegionPixels::window_of(const Region& region) const {
   const auto range = [](int begin, int size, int factor, int image_size, int mcu_size, int& first,
                         int& last) {
     const int beside = factor > 1 ? 1 : 0;
@@ -52,7 +63,7 @@ BaselineDecoder::Window BaselineDecoder::window_of(const Region& region) const {
     first = from * factor / mcu_size;
     last = to * factor / mcu_size;
   };
-  Window window{region};
+  McuWindow window{region};
   range(region.x, region.width, grid_.across, grid_.chroma_width, grid_.mcu_width, window.first_mcu,
         window.last_mcu);
   range(region.y, region.height, grid_.down, grid_.chroma_height, grid_.mcu_height,
@@ -60,17 +71,16 @@ BaselineDecoder::Window BaselineDecoder::window_of(const Region& region) const {
   return window;
 }
 
-void BaselineDecoder::shape(const Frame& frame) {
-  const int mcus = window_.last_mcu - window_.first_mcu + 1;
-  for (CoefficientRow& row : rows_) row.shape(frame, mcus);
+void RegionPixels::shape(const Frame& frame) {
   for (int number = 0; number < frame.component_count; ++number) {
+    const Component& component = frame.components[static_cast<std::size_t>(number)];
     Plane& plane = planes_[static_cast<std::size_t>(number)];
-    plane.stride =
-        static_cast<std::size_t>(rows_.front()[number].groups) * BlockGroup::row_values + row_slack;
-    const int rows = 1 + rows_.front()[number].down * side_of(number);
+    const int groups = CoefficientRow::groups_of(window_.mcus() * component.across);
+    plane.stride = static_cast<std::size_t>(groups) * BlockGroup::row_values + row_slack;
+    const int rows = 1 + component.down * side_of(number);
     plane.samples.resize(
         std::max(plane.samples.size(), static_cast<std::size_t>(rows) * plane.stride + row_slack));
-    plane.steps.set(frame.components[static_cast<std::size_t>(number)].steps);
+    plane.steps.set(component.steps);
   }
   if (grid_.across == 1 && grid_.down == 1) return;
   const auto width = static_cast<std::size_t>(window_.region.width);
@@ -78,134 +88,7 @@ void BaselineDecoder::shape(const Frame& frame) {
   for (auto& row : chroma_) row.resize(std::max(row.size(), width + 4 + 4 * row_slack));
 }
 
-/// Returns the approximate number of MCUs that are skipped before the window and between its rows.
-std::int64_t BaselineDecoder::skipped_mcus(const Frame& frame, const SeekIndex* index) const {
-  const std::int64_t rows = window_.last_mcu_row - window_.first_mcu_row + 1;
-  const std::int64_t across = frame.mcus_across;
-  const std::int64_t last = across * window_.last_mcu_row + window_.last_mcu;
-  if (index != nullptr) {
-    const Tiles tiles(frame, index->of);
-    if (static_cast<std::int64_t>(index->points.size()) > tiles.of(last))
-      return rows * (window_.first_mcu % tiles.mcus);
-  } else if (frame.has_restarts_in_rows()) {
-    return rows * (window_.first_mcu % frame.restart_interval);
-  }
-  return last + 1 - rows * (window_.last_mcu - window_.first_mcu + 1);
-}
-
-bool BaselineDecoder::decode(const Frame& frame, const Region& region, int reduction,
-                             std::uint8_t* pixels, SeekIndex* index) {
-  start(frame, region, reduction, pixels, index);
-  return finish();
-}
-
-void BaselineDecoder::begin(const Frame& frame, const Region& region, int reduction,
-                            std::uint8_t* pixels, SeekIndex* index) {
-  start(frame, region, reduction, pixels, index);
-  const int mcus = window_.last_mcu - window_.first_mcu + 1;
-  const bool has_two = sound_ && window_.first_mcu_row < window_.last_mcu_row &&
-                       entropy_.can_take_two(first_mcu(window_.last_mcu_row), mcus);
-  run_ = has_two ? nullptr : next_run();
-}
-
-void BaselineDecoder::start(const Frame& frame, const Region& region, int reduction,
-                            std::uint8_t* pixels, SeekIndex* index) {
-  frame_ = &frame;
-  pixels_ = pixels;
-  // The number of noted points must not decide whether damage before a region is seen.
-  const auto is_whole = [&] {
-    return static_cast<std::int64_t>(index->points.size()) == Tiles(frame, index->of).count;
-  };
-  if (index != nullptr && frame.has_restarts_in_rows() && !is_whole()) index = nullptr;
-  lay_out(frame, reduction);
-  window_ = window_of(region);
-  shape(frame);
-  mcu_row_ = window_.first_mcu_row;
-  aimed_ = false;
-  sound_ = entropy_.begin(frame, skipped_mcus(frame, index), last_zigzag_indices(), index);
-}
-
-/// Returns the next run of the entropy stage that can be interleaved, or nullptr.
-McuRun* BaselineDecoder::next_run() {
-  while (sound_ && mcu_row_ <= window_.last_mcu_row) {
-    if (!aimed_) aim();
-    while (McuRun* run = sound_ ? entropy_.next_run() : nullptr) {
-      if (can_interleave_runs(*run)) return run;
-      jpeg::finish(*run);
-    }
-    finish_rows(1);
-  }
-  return nullptr;
-}
-
-void BaselineDecoder::decode_interleaved(BaselineDecoder& a, BaselineDecoder& b) {
-  if (&a == &b) return;
-  try {
-    while (a.can_interleave() && b.can_interleave()) {
-      jpeg::decode_interleaved(*a.run_, *b.run_);
-      for (BaselineDecoder* one : {&a, &b})
-        if (one->run_->state != McuRun::State::open) one->run_ = one->next_run();
-    }
-  } catch (...) {  // after a lack of memory their positions are unknown
-    for (BaselineDecoder* one : {&a, &b}) {
-      one->sound_ = false;
-      one->run_ = nullptr;
-    }
-    throw;
-  }
-}
-
-void BaselineDecoder::aim() {
-  const int mcus = window_.last_mcu - window_.first_mcu + 1;
-  sound_ = entropy_.aim(first_mcu(mcu_row_), mcus, rows_.front());
-  aimed_ = true;
-}
-
-bool BaselineDecoder::finish() {
-  run_ = nullptr;
-  const int mcus = window_.last_mcu - window_.first_mcu + 1;
-  while (sound_ && mcu_row_ <= window_.last_mcu_row) {
-    if (!aimed_ && mcu_row_ < window_.last_mcu_row &&
-        entropy_.can_take_two(first_mcu(mcu_row_ + 1), mcus)) {
-      sound_ = entropy_.decode_two(first_mcu(mcu_row_), first_mcu(mcu_row_ + 1), mcus, rows_[0],
-                                   rows_[1]);
-      finish_rows(2);
-    } else {
-      if (!aimed_) aim();
-      finish_rows(1);
-    }
-  }
-  const bool at_end = window_.last_mcu_row == frame_->mcus_down - 1;
-  if (!sound_ || !(at_end ? reach_end() : entropy_.is_sound())) return false;
-  entropy_.extend_index();
-  return true;
-}
-
-/// Makes the pixels of the next `count` rows of MCUs, when their coefficients are decoded.
-void BaselineDecoder::finish_rows(int count) {
-  sound_ = sound_ && entropy_.finish();
-  aimed_ = false;
-  for (int n = 0; sound_ && n < count; ++n, ++mcu_row_) {
-    make_samples(rows_[static_cast<std::size_t>(n)]);
-    make_pixels(mcu_row_);
-    keep_last_rows();
-  }
-}
-
-/// Skips the remaining MCUs. Returns whether the image ends after them.
-bool BaselineDecoder::reach_end() {
-  return entropy_.aim(mcus_of(*frame_), 0, rows_.front()) && entropy_.finish() &&
-         entropy_.is_at_end();
-}
-
-bool BaselineDecoder::check(const Frame& frame, SeekIndex* index) {
-  frame_ = &frame;
-  if (!entropy_.begin(frame, mcus_of(frame), {63, 63, 63}, index) || !reach_end()) return false;
-  entropy_.extend_index();
-  return true;
-}
-
-void BaselineDecoder::make_samples(const CoefficientRow& coefficients) {
+void RegionPixels::make_samples(const CoefficientRow& coefficients) {
   for (int number = 0; number < frame_->component_count; ++number) {
     Plane& plane = planes_[static_cast<std::size_t>(number)];
     const CoefficientRow::Blocks& blocks = coefficients[number];
@@ -223,7 +106,7 @@ void BaselineDecoder::make_samples(const CoefficientRow& coefficients) {
 
 /// Makes the pixels whose samples are complete. Where rows of chroma are smoothed, the last row of
 /// a row of MCUs waits for the next row of MCUs.
-void BaselineDecoder::make_pixels(int mcu_row) {
+void RegionPixels::make_pixels(int mcu_row) {
   const Region& region = window_.region;
   const int top = mcu_row * grid_.mcu_height;
   const int waiting = grid_.down > 1 ? 1 : 0;
@@ -246,7 +129,7 @@ void BaselineDecoder::make_pixels(int mcu_row) {
 }
 
 /// Returns a component's samples for row `y` of the image, at the region's resolution.
-const std::uint8_t* BaselineDecoder::chroma_row(int component, int mcu_row, int y) {
+const std::uint8_t* RegionPixels::chroma_row(int component, int mcu_row, int y) {
   Plane& plane = planes_[static_cast<std::size_t>(component)];
   const int side = side_of(component);
   const int top = mcu_row * side;
@@ -280,12 +163,12 @@ const std::uint8_t* BaselineDecoder::chroma_row(int component, int mcu_row, int 
   return made + window_.region.x % grid_.across;
 }
 
-void BaselineDecoder::keep_last_rows() {
+void RegionPixels::keep_last_rows() {
   if (grid_.down == 1) return;
   for (int number = 0; number < frame_->component_count; ++number) {
     Plane& plane = planes_[static_cast<std::size_t>(number)];
-    std::memcpy(plane.row(-1), plane.row(rows_.front()[number].down * side_of(number) - 1),
-                plane.stride);
+    const int rows = frame_->components[static_cast<std::size_t>(number)].down * side_of(number);
+    std::memcpy(plane.row(-1), plane.row(rows - 1), plane.stride);
   }
 }
 

@@ -6,12 +6,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "jpeg/coefficients.h"
+#include "jpeg/decoder/region_pixels.h"
 #include "jpeg/entropy.h"
 #include "jpeg/frame.h"
-#include "jpeg/idct.h"
 #include "jpeg/index.h"
 
 namespace millrace::jpeg {
@@ -22,10 +21,8 @@ namespace millrace::jpeg {
 /// does not have; libjpeg-turbo must then decode the image. One thread at a time.
 class BaselineDecoder {
  public:
-  /// Returns the bytes from one row of `width` pixels to the next in the output of `decode`.
-  static std::size_t stride_of(int width);
-
-  /// Decodes a region of the frame into rows of RGB, `stride_of` the region's width apart.
+  /// Decodes a region of the frame into rows of RGB, `RegionPixels::stride_of` the region's width
+  /// apart.
   /// `reduction` is 1, 2, 4 or 8. Above 1, the region lies in the frame at 1/`reduction` of its
   /// resolution, with its sides rounded up. The pixels then differ from those of other decoders. An
   /// index saves time where it has points, and gets the new points.
@@ -49,47 +46,14 @@ class BaselineDecoder {
   bool skipped_stray_bytes() const { return entropy_.skipped_stray_bytes(); }
 
  private:
-  /// Samples of one component in one row of MCUs. For components whose upper neighbours are read,
-  /// also the last row of the row before.
-  struct Plane {
-    std::vector<std::uint8_t> samples;
-    std::size_t stride = 0;
-    StepsOfGroup steps;
-
-    std::uint8_t* row(int number) {
-      return samples.data() + static_cast<std::size_t>(number + 1) * stride;
-    }
-  };
-  /// Sizes of the output's parts, at the image's resolution or a lower one.
-  struct Grid {
-    /// Samples on a side of a decoded block, by component.
-    std::array<int, 3> sides{};
-    int mcu_width = 0;
-    int mcu_height = 0;
-    /// Pixels per sample of chroma.
-    int across = 1;
-    int down = 1;
-    int chroma_width = 0;
-    int chroma_height = 0;
-  };
-  /// The part of the frame to decode.
-  struct Window {
-    Region region;
-    int first_mcu = 0;
-    int last_mcu = 0;
-    int first_mcu_row = 0;
-    int last_mcu_row = 0;
-  };
-
-  void lay_out(const Frame& frame, int reduction);
-  Window window_of(const Region& region) const;
-  int side_of(int component) const { return grid_.sides[static_cast<std::size_t>(component)]; }
+  const McuWindow& window() const { return region_.window(); }
   std::array<int, 3> last_zigzag_indices() const {
-    return {last_place_of(side_of(0)), last_place_of(side_of(1)), last_place_of(side_of(2))};
+    return {last_place_of(region_.side_of(0)), last_place_of(region_.side_of(1)),
+            last_place_of(region_.side_of(2))};
   }
   std::int64_t skipped_mcus(const Frame& frame, const SeekIndex* index) const;
   std::int64_t first_mcu(int row) const {
-    return std::int64_t{frame_->mcus_across} * row + window_.first_mcu;
+    return std::int64_t{frame_->mcus_across} * row + window().first_mcu;
   }
   void start(const Frame& frame, const Region& region, int reduction, std::uint8_t* pixels,
              SeekIndex* index);
@@ -97,14 +61,8 @@ class BaselineDecoder {
   bool reach_end();
   McuRun* next_run();
   void finish_rows(int count);
-  void shape(const Frame& frame);
-  void make_samples(const CoefficientRow& coefficients);
-  void make_pixels(int mcu_row);
-  const std::uint8_t* chroma_row(int component, int mcu_row, int y);
-  void keep_last_rows();
 
   const Frame* frame_ = nullptr;
-  std::uint8_t* pixels_ = nullptr;
   EntropyDecoder entropy_;
   /// Whether no corrupt data has been found yet.
   bool sound_ = false;
@@ -115,11 +73,7 @@ class BaselineDecoder {
   McuRun* run_ = nullptr;
   /// Two rows of MCUs are decoded at once where the index or restart markers allow it.
   std::array<CoefficientRow, 2> rows_;
-  Grid grid_;
-  Window window_;
-  std::array<Plane, 3> planes_;
-  std::vector<std::int16_t> sums_;
-  std::array<std::vector<std::uint8_t>, 2> chroma_;
+  RegionPixels region_;
 };
 
 }  // namespace millrace::jpeg

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jpeg/jpeg_decoder.h"
+#include "jpeg/decoder/jpeg_decoder.h"
 
 #include <millrace/detail/instruction_sets.h>
 #include <xxhash.h>
@@ -9,7 +9,8 @@
 #include <string>
 
 #include "codec/limits.h"
-#include "jpeg/baseline.h"
+#include "jpeg/decoder/baseline.h"
+#include "jpeg/decoder/region_pixels.h"
 #include "jpeg/frame.h"
 #include "jpeg/index.h"
 #include "jpeg/libjpeg.h"
@@ -127,7 +128,7 @@ DecodeBudget::Reservation JpegDecoder::take(const Region& region) const {
       std::max(needed_bytes(region), libjpeg_->coefficient_bytes() + scratch_.bytes());
   // The stages' rows are longer than those of a narrow image.
   if (takes_stages_)
-    needed = std::max<std::uint64_t>(needed, jpeg::BaselineDecoder::stride_of(region.width) *
+    needed = std::max<std::uint64_t>(needed, jpeg::RegionPixels::stride_of(region.width) *
                                                  static_cast<std::uint64_t>(region.height));
   return budget_->take(needed);
 }
@@ -237,7 +238,7 @@ bool JpegDecoder::decode_interleaved(InterleavedDecoder& other) {
 
 /// Reserves memory for a region's pixels in the stages' layout.
 std::uint8_t* JpegDecoder::reserve(const Region& region) {
-  return scratch_.reserve(jpeg::BaselineDecoder::stride_of(region.width) *
+  return scratch_.reserve(jpeg::RegionPixels::stride_of(region.width) *
                           static_cast<std::size_t>(region.height));
 }
 
@@ -254,7 +255,7 @@ bool JpegDecoder::read_by_stages(const Region& region, int reduction, PixelView&
     doubt();
     return false;
   }
-  view = {pixels, region.width, region.height, jpeg::BaselineDecoder::stride_of(region.width)};
+  view = {pixels, region.width, region.height, jpeg::RegionPixels::stride_of(region.width)};
   return true;
 }
 
