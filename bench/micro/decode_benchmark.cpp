@@ -2,7 +2,7 @@
 //
 // Cost of decoding a whole photograph, and the box of a training crop: without an index, while
 // making one, and with the index of the whole image. Also of decoding two photographs interleaved,
-// as the pipeline's workers do.
+// as the pipeline's workers do, and of progressive JPEGs.
 #include <millrace/detail/interleaved_decoder.h>
 
 #include <array>
@@ -37,11 +37,12 @@ std::vector<std::byte> whole_index(ImageDecoder& decoder, const std::string& pho
 /// Decodes regions of photographs.
 class Regions {
  public:
-  Regions(Region (*region_of)(Size, std::size_t), Index index)
-      : region_of_(region_of), index_(index) {
+  Regions(Region (*region_of)(Size, std::size_t), Index index,
+          const std::vector<std::string>& photographs = micro::photographs())
+      : region_of_(region_of), index_(index), photographs_(photographs) {
     if (index != Index::whole && index != Index::rows) return;
     const IndexPoints points = index == Index::rows ? IndexPoints::rows : IndexPoints::tiles;
-    for (const std::string& photograph : micro::photographs()) {
+    for (const std::string& photograph : photographs_) {
       indices_.push_back(whole_index(*decoder_, photograph, indices_.size(), points));
       index_bytes_ += static_cast<double>(indices_.back().size());
       jpeg_bytes_ += static_cast<double>(photograph.size());
@@ -49,13 +50,13 @@ class Regions {
   }
 
   Region region_of(std::size_t number) {
-    const std::size_t n = number % micro::photographs().size();
-    return region_of_(micro::size_of(*decoder_, micro::photographs()[n]), number);
+    const std::size_t n = number % photographs_.size();
+    return region_of_(micro::size_of(*decoder_, photographs_[n]), number);
   }
   PixelView decode(std::size_t number, const Region& region) {
-    const std::size_t n = number % micro::photographs().size();
+    const std::size_t n = number % photographs_.size();
     PixelView view;
-    bool decoded = decoder_->open(micro::bytes_of(micro::photographs()[n])).is_ok();
+    bool decoded = decoder_->open(micro::bytes_of(photographs_[n])).is_ok();
     if (index_ != Index::none)
       decoder_->use_index(
           indices_.empty() ? std::span<const std::byte>() : std::span<const std::byte>(indices_[n]),
@@ -68,8 +69,8 @@ class Regions {
   /// Compares with libjpeg-turbo's decode of the whole image.
   void verify() {
     micro::WholeDecode whole;
-    for (std::size_t n = 0; n < micro::photographs().size(); ++n) {
-      const std::string& photograph = micro::photographs()[n];
+    for (std::size_t n = 0; n < photographs_.size(); ++n) {
+      const std::string& photograph = photographs_[n];
       const Region region = region_of(n);
       const Size size = micro::size_of(*decoder_, photograph);
       if (!micro::same_pixels(decode(n, region),
@@ -83,6 +84,7 @@ class Regions {
  private:
   Region (*region_of_)(Size, std::size_t);
   Index index_;
+  const std::vector<std::string>& photographs_;
   std::unique_ptr<ImageDecoder> decoder_ = make_image_decoder();
   std::vector<std::vector<std::byte>> indices_;
   double index_bytes_ = 0;
@@ -100,6 +102,21 @@ void decode(benchmark::State& state, Region (*region_of)(Size, std::size_t), Ind
   });
   if (index == Index::whole || index == Index::rows)
     state.counters["index_of_jpeg"] = regions.index_share();
+}
+
+/// The same for progressive JPEGs; their share is one of libjpeg-turbo's decode of these.
+void decode_progressive(benchmark::State& state, Region (*region_of)(Size, std::size_t)) {
+  Regions regions(region_of, Index::none, micro::progressive_photographs());
+  regions.verify();
+  micro::beside_whole_decode(
+      state,
+      [&](const std::string&, std::size_t number, Size) {
+        const Region region = regions.region_of(number);
+        const double begin = micro::thread_seconds();
+        benchmark::DoNotOptimize(regions.decode(number, region).pixels);
+        return micro::thread_seconds() - begin;
+      },
+      micro::progressive_photographs());
 }
 
 /// Decodes crops of photographs, two interleaved. A call begins one crop and ends those that are
@@ -186,6 +203,8 @@ BENCHMARK_CAPTURE(decode, train_crop_indexed, crop_of, Index::whole)
 BENCHMARK_CAPTURE(decode, train_crop_indexed_rows, crop_of, Index::rows)
     ->UseManualTime()
     ->Iterations(1000);
+BENCHMARK_CAPTURE(decode_progressive, whole, whole_of)->UseManualTime()->Iterations(1000);
+BENCHMARK_CAPTURE(decode_progressive, train_crop, crop_of)->UseManualTime()->Iterations(1000);
 BENCHMARK_CAPTURE(decode_in_turn, train_crop, Index::none)->UseManualTime()->Iterations(1000);
 BENCHMARK_CAPTURE(decode_in_turn, train_crop_noting, Index::noted)
     ->UseManualTime()

@@ -47,6 +47,27 @@ inline const std::vector<std::string>& photographs() {
   return all;
 }
 
+/// The photographs as progressive JPEGs with the usual scans.
+inline const std::vector<std::string>& progressive_photographs() {
+  static const std::vector<std::string> all = [] {
+    const std::unique_ptr<void, int (*)(void*)> handle(tjInitTransform(), tjDestroy);
+    std::vector<std::string> made;
+    for (const std::string& photograph : photographs()) {
+      unsigned char* jpeg = nullptr;
+      unsigned long size = 0;
+      tjtransform progressive{};
+      progressive.options = TJXOPT_PROGRESSIVE;
+      if (tjTransform(handle.get(), reinterpret_cast<const unsigned char*>(photograph.data()),
+                      photograph.size(), 1, &jpeg, &size, &progressive, 0) != 0)
+        throw std::runtime_error("a photograph cannot be transcoded");
+      made.emplace_back(reinterpret_cast<const char*>(jpeg), size);
+      tjFree(jpeg);
+    }
+    return made;
+  }();
+  return all;
+}
+
 inline std::span<const std::byte> bytes_of(const std::string& photograph) {
   return std::as_bytes(std::span(photograph));
 }
@@ -128,8 +149,9 @@ inline bool same_pixels(const PixelView& a, const PixelView& b) {
 /// Times `run(photograph, its number, its size)` for one photograph after the other, and the decode
 /// of the whole. `run` returns its time in seconds.
 template <typename Run>
-void beside_whole_decode(benchmark::State& state, const Run& run) {
-  if (photographs().empty()) {
+void beside_whole_decode(benchmark::State& state, const Run& run,
+                         const std::vector<std::string>& jpegs = photographs()) {
+  if (jpegs.empty()) {
     state.SkipWithError("needs " MILLRACE_SHARED_DIR "/data/photos");
     return;
   }
@@ -137,7 +159,7 @@ void beside_whole_decode(benchmark::State& state, const Run& run) {
   WholeDecode whole;
   double sum = 0;
   for (std::size_t n = 0; state.KeepRunning(); ++n) {
-    const std::string& photograph = photographs()[n % photographs().size()];
+    const std::string& photograph = jpegs[n % jpegs.size()];
     const Size size = size_of(*decoder, photograph);
     benchmark::DoNotOptimize(whole.run(photograph, size).pixels);
     const double seconds = run(photograph, n, size);

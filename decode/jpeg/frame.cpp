@@ -15,8 +15,7 @@ bool is_one_scan_of_all(const jpeg_decompress_struct& image) {
 
 bool take_code(const JHUFF_TBL* table, HuffmanCode& code) {
   if (table == nullptr) return false;
-  std::copy_n(table->bits + 1, code.counts.size(), code.counts.begin());
-  std::copy_n(table->huffval, code.symbols.size(), code.symbols.begin());
+  code = code_of(*table);
   return true;
 }
 
@@ -34,6 +33,7 @@ const char* take_component(const jpeg_decompress_struct& image, int number, Fram
     return "libjpeg-turbo (no quantisation table)";
   std::ranges::copy(image.quant_tbl_ptrs[from.quant_tbl_no]->quantval, to.steps.begin());
   if (std::ranges::max(to.steps) > 255) return "libjpeg-turbo (16-bit quantisation tables)";
+  if (image.progressive_mode) return nullptr;
   to.dc_table = from.dc_tbl_no;
   to.ac_table = from.ac_tbl_no;
   if (to.dc_table < 0 || to.dc_table >= NUM_HUFF_TBLS || to.ac_table < 0 ||
@@ -48,15 +48,21 @@ const char* take_component(const jpeg_decompress_struct& image, int number, Fram
 
 }  // namespace
 
+HuffmanCode code_of(const JHUFF_TBL& table) {
+  HuffmanCode code;
+  std::copy_n(table.bits + 1, code.counts.size(), code.counts.begin());
+  std::copy_n(table.huffval, code.symbols.size(), code.symbols.begin());
+  return code;
+}
+
 const char* read_frame(const jpeg_decompress_struct& image, Frame& frame) {
-  if (image.progressive_mode) return "libjpeg-turbo (progressive)";
   if (image.arith_code) return "libjpeg-turbo (arithmetic coding)";
   if (image.data_precision != 8) return "libjpeg-turbo (not 8 bits)";
   if (image.num_components != 1 && image.num_components != 3)
     return "libjpeg-turbo (four components)";
   if (image.num_components == 3 && image.jpeg_color_space != JCS_YCbCr)
     return "libjpeg-turbo (stored as RGB)";
-  if (!is_one_scan_of_all(image)) return "libjpeg-turbo (several scans)";
+  if (!image.progressive_mode && !is_one_scan_of_all(image)) return "libjpeg-turbo (several scans)";
 
   frame.width = static_cast<int>(image.image_width);
   frame.height = static_cast<int>(image.image_height);

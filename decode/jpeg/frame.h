@@ -25,9 +25,9 @@ struct Component {
   int ac_table = 0;
 };
 
-/// A baseline JPEG of one scan, as our own stages decode it, as its header states it. It has 1
-/// component (grey) or 3 (YCbCr). The first component may have twice the others' resolution across
-/// and down.
+/// A JPEG as our own stages decode it, as its header states it: a baseline JPEG of one scan, or a
+/// progressive one. It has 1 component (grey) or 3 (YCbCr). The first component may have twice the
+/// others' resolution across and down.
 struct Frame {
   int width = 0;
   int height = 0;
@@ -43,16 +43,19 @@ struct Frame {
   bool has_restarts_in_rows() const {
     return restart_interval > 0 && restart_interval <= mcus_across;
   }
-  /// Indexed by their numbers in the file.
+  /// Indexed by their numbers in the file; for baseline.
   std::array<HuffmanCode, 4> dc_codes{};
   std::array<HuffmanCode, 4> ac_codes{};
-  /// The file from the scan's first byte of entropy-coded data to the file's end.
+  /// The file from the first scan's first byte of entropy-coded data to the file's end.
   std::span<const std::uint8_t> scan;
 };
 
+/// Returns a Huffman table that libjpeg has read.
+HuffmanCode code_of(const JHUFF_TBL& table);
+
 /// Takes the frame from a header that libjpeg has read up to its first scan. Returns nullptr, or,
 /// for a JPEG that our own stages do not decode, the name of its decoder with the reason:
-/// "libjpeg-turbo (progressive)".
+/// "libjpeg-turbo (arithmetic coding)".
 const char* read_frame(const jpeg_decompress_struct& image, Frame& frame);
 
 }  // namespace millrace::jpeg

@@ -6,26 +6,6 @@
 #include <span>
 
 namespace millrace::jpeg {
-namespace {
-
-/// Calls `take(code, length, symbol)` for each code of up to `longest` bits, from the shortest one
-/// on.
-template <typename Take>
-void for_each_code(const HuffmanCode& code, int longest, const Take& take) {
-  unsigned value = 0;
-  std::size_t number = 0;
-  for (int length = 1; length <= longest; ++length, value <<= 1)
-    for (int n = 0; n < code.counts[static_cast<std::size_t>(length - 1)]; ++n)
-      take(value++, length, code.symbols[number++]);
-}
-
-/// Decodes a value of `bits` bits: the lower half of the stored values is negative (T.81, F.1.2.1).
-constexpr int value_of(unsigned stored, int bits) {
-  const auto value = static_cast<int>(stored);
-  return bits > 0 && value < 1 << (bits - 1) ? value - (1 << bits) + 1 : value;
-}
-
-}  // namespace
 
 bool LongCodes::set(const HuffmanCode& code) {
   int value = 0;
@@ -81,7 +61,7 @@ bool AcTable::set(const HuffmanCode& code) {
     }
     for (unsigned stored = 0; stored < 1U << bits; ++stored, entry += 1 << (free - bits))
       std::fill_n(entry, 1 << (free - bits),
-                  static_cast<std::uint32_t>(value_of(stored, bits)) << 16 | advance << 8 |
+                  static_cast<std::uint32_t>(stored_value(stored, bits)) << 16 | advance << 8 |
                       static_cast<std::uint32_t>(length + bits));
   });
   return true;

@@ -25,6 +25,23 @@ inline bool is_coefficient(int symbol) {
   return symbol == sixteen_zeros || (bits > 0 && bits <= most_bits);
 }
 
+/// Calls `take(code, length, symbol)` for each code of up to `longest` bits, from the shortest one
+/// on.
+template <typename Take>
+void for_each_code(const HuffmanCode& code, int longest, const Take& take) {
+  unsigned value = 0;
+  std::size_t number = 0;
+  for (int length = 1; length <= longest; ++length, value <<= 1)
+    for (int n = 0; n < code.counts[static_cast<std::size_t>(length - 1)]; ++n)
+      take(value++, length, code.symbols[number++]);
+}
+
+/// Decodes a value of `bits` bits: the lower half of the stored values is negative (T.81, F.1.2.1).
+constexpr int stored_value(unsigned stored, int bits) {
+  const auto value = static_cast<int>(stored);
+  return bits > 0 && value < 1 << (bits - 1) ? value - (1 << bits) + 1 : value;
+}
+
 /// Finds symbols one by one, for codes that are too long for a table.
 class LongCodes {
  public:

@@ -35,7 +35,7 @@ ROOMS = {
     "loader": ["base", "dataset", "dataset/packed", "dataset/values", "dataset/<format>",
                "dataset/open", "cache", "order", "runtime", "device", "report",
                "pipeline/options", "pipeline/slots", "pipeline/samples", "pipeline"],
-    "decode": ["codec", "<codec>", "jpeg/decoder", "*"],
+    "decode": ["codec", "<codec>", "jpeg/progressive", "jpeg/decoder", "*"],
     "augment": ["geometry", "resample", "pixels", "ops", "ops/colour", "ops/warp", "ops/policy",
                 "targets", "*"],
     "gpu": ["pixel", "device"],

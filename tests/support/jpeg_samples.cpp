@@ -161,6 +161,45 @@ Bytes encode(const Image& image, const Encoding& encoding) {
   return encoded;
 }
 
+Bytes progressive(const Bytes& encoded, const std::vector<Scan>& script, int restart_mcus) {
+  jpeg_error_mgr errors{};
+  jpeg_decompress_struct from{};
+  from.err = jpeg_std_error(&errors);
+  jpeg_create_decompress(&from);
+  jpeg_mem_src(&from, reinterpret_cast<const unsigned char*>(encoded.data()), encoded.size());
+  jpeg_read_header(&from, TRUE);
+  jvirt_barray_ptr* const coefficients = jpeg_read_coefficients(&from);
+  jpeg_compress_struct to{};
+  to.err = &errors;
+  jpeg_create_compress(&to);
+  unsigned char* buffer = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&to, &buffer, &size);
+  jpeg_copy_critical_parameters(&from, &to);
+  std::vector<jpeg_scan_info> scans;
+  for (const Scan& one : script) {
+    jpeg_scan_info& made = scans.emplace_back();
+    made = scan(0, one.first, one.last, one.high, one.low);
+    made.comps_in_scan = static_cast<int>(one.components.size());
+    std::ranges::copy(one.components, made.component_index);
+  }
+  jpeg_simple_progression(&to);
+  if (!scans.empty()) {
+    to.scan_info = scans.data();
+    to.num_scans = static_cast<int>(scans.size());
+  }
+  to.restart_interval = static_cast<unsigned>(restart_mcus);
+  jpeg_write_coefficients(&to, coefficients);
+  jpeg_finish_compress(&to);
+  jpeg_destroy_compress(&to);
+  jpeg_finish_decompress(&from);
+  jpeg_destroy_decompress(&from);
+  const auto* first = reinterpret_cast<const std::byte*>(buffer);
+  Bytes written(first, first + size);
+  std::free(buffer);
+  return written;
+}
+
 Bytes without(const Bytes& encoded, int marker) {
   Bytes kept(encoded.begin(), encoded.begin() + 2);
   std::size_t at = 2;

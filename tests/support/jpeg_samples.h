@@ -53,6 +53,18 @@ Image noise(int width, int height, unsigned seed, int channels = 3);
 
 Bytes encode(const Image& image, const Encoding& encoding);
 
+/// A scan of a progressive JPEG (T.81, G.1): components, first and last coefficient, Ah, Al.
+struct Scan {
+  std::vector<int> components;
+  int first = 0;
+  int last = 0;
+  int high = 0;
+  int low = 0;
+};
+
+/// Writes the coefficients of a JPEG as a progressive one. An empty script is libjpeg's usual one.
+Bytes progressive(const Bytes& encoded, const std::vector<Scan>& script, int restart_mcus = 0);
+
 /// Returns a JPEG without its segments of one kind (for example 0xC4, DHT) before the first scan.
 Bytes without(const Bytes& encoded, int marker);
 

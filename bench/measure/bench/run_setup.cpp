@@ -35,7 +35,7 @@ std::string other_decoders_warning(const Report& report) {
   if (!(of_others > seconds / 2)) return "";
   return fmt::format(
       "decoders of other libraries made {} of {} samples and took {:.0f}% of their time, {} most; "
-      "millrace's own decoder takes baseline JPEGs",
+      "millrace's own decoders take baseline and progressive JPEGs",
       by_others, samples, 100 * of_others / seconds, slowest);
 }
 

@@ -31,8 +31,8 @@ struct ImageHeader {
   /// colour and alpha.
   int components = 0;
   /// Name of the decoder, such as "libpng" or "libwebp (lossy)". A codec with several decoders also
-  /// says why it takes this one: "millrace", "libjpeg-turbo (progressive)". Where the first one
-  /// finds doubtful data, another one decides; `decode` and `check` then change the name to
+  /// says why it takes this one: "millrace", "libjpeg-turbo (arithmetic coding)". Where the first
+  /// one finds doubtful data, another one decides; `decode` and `check` then change the name to
   /// "libjpeg-turbo (doubtful data)". The text lives as long as the program.
   const char* decoder = "";
   /// Whether `decode` or `check` skipped stray bytes. `decoder` then says so, too:

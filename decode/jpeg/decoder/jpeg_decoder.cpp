@@ -10,10 +10,12 @@
 
 #include "codec/limits.h"
 #include "jpeg/decoder/baseline.h"
+#include "jpeg/decoder/progressive.h"
 #include "jpeg/decoder/region_pixels.h"
 #include "jpeg/frame.h"
 #include "jpeg/index.h"
 #include "jpeg/libjpeg.h"
+#include "jpeg/progressive/script.h"
 
 namespace millrace {
 namespace {
@@ -54,7 +56,8 @@ const char* repaired_name(bool by_stages, const JpegHeader& header) {
 JpegDecoder::JpegDecoder(std::shared_ptr<DecodeBudget> budget)
     : budget_(std::move(budget)),
       libjpeg_(std::make_unique<Libjpeg>(budget_->limits().max_scan_pixels)),
-      frame_(std::make_unique<jpeg::Frame>()) {}
+      frame_(std::make_unique<jpeg::Frame>()),
+      script_(std::make_unique<jpeg::Script>()) {}
 JpegDecoder::~JpegDecoder() = default;
 JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
 JpegDecoder& JpegDecoder::operator=(JpegDecoder&&) noexcept = default;
@@ -82,19 +85,34 @@ Status JpegDecoder::open(std::span<const std::byte> encoded) {
     libjpeg_->end();
     return status;
   }
-  // Even one scan exceeds the limit. libjpeg then reports it.
-  const bool is_too_much =
-      static_cast<std::uint64_t>(pixels_of(header_.size())) > budget_->limits().max_scan_pixels;
-  const char* const other = is_too_much ? "libjpeg-turbo (max_scan_pixels)"
-                                        : jpeg::read_frame(libjpeg_->image(), *frame_);
-  takes_stages_ = other == nullptr;
-  header_.decoder = takes_stages_ ? "millrace" : other;
-  if (takes_stages_ && stages_ == nullptr) {
-    use_right_set(jpeg::stages);
-    stages_ = std::make_unique<jpeg::BaselineDecoder>();
-  }
+  header_.decoder = choose_decoder();
   opened_ = true;  // last, so that no image is open after a lack of memory
   return status;
+}
+
+/// Sets whether the stages take the opened image. Returns the name of its decoder.
+const char* JpegDecoder::choose_decoder() {
+  takes_stages_ = takes_progressive_ = false;
+  const std::uint64_t max_scan_pixels = budget_->limits().max_scan_pixels;
+  // Even one scan exceeds the limit. libjpeg then reports it.
+  if (static_cast<std::uint64_t>(pixels_of(header_.size())) > max_scan_pixels)
+    return "libjpeg-turbo (max_scan_pixels)";
+  if (const char* other = jpeg::read_frame(libjpeg_->image(), *frame_)) return other;
+  use_right_set(jpeg::stages);
+  if (!header_.progressive) {
+    takes_stages_ = true;
+    if (stages_ == nullptr) stages_ = std::make_unique<jpeg::BaselineDecoder>();
+    return "millrace";
+  }
+  // The stages take more memory than libjpeg. They must not make an image bad.
+  takes_progressive_ =
+      jpeg::read_script(libjpeg_->image(), *frame_, max_scan_pixels, *script_) &&
+      check_memory(header_.size(), needed_by_progressive({0, 0, header_.width, header_.height}),
+                   budget_->limits())
+          .is_ok();
+  if (!takes_progressive_) return "libjpeg-turbo (progressive)";
+  if (progressive_ == nullptr) progressive_ = std::make_unique<jpeg::ProgressiveDecoder>();
+  return "millrace (progressive)";
 }
 
 Status JpegDecoder::check_header(std::size_t encoded_bytes) const {
@@ -121,6 +139,12 @@ std::uint64_t JpegDecoder::needed_bytes(Region region) const {
   return coefficients + scratch;
 }
 
+/// Returns the same for our own stages' decode of a progressive image, at any resolution.
+std::uint64_t JpegDecoder::needed_by_progressive(const Region& region) const {
+  return jpeg::ProgressiveCoefficients::bytes_for(*frame_, script_->refined_bits) +
+         jpeg::RegionPixels::stride_of(region.width) * static_cast<std::uint64_t>(region.height);
+}
+
 DecodeBudget::Reservation JpegDecoder::take(const Region& region) const {
   // Scratch that is larger than needed counts for the budget, but not for the limits: earlier
   // images must not make an image bad.
@@ -130,6 +154,7 @@ DecodeBudget::Reservation JpegDecoder::take(const Region& region) const {
   if (takes_stages_)
     needed = std::max<std::uint64_t>(needed, jpeg::RegionPixels::stride_of(region.width) *
                                                  static_cast<std::uint64_t>(region.height));
+  if (takes_progressive_) needed = std::max(needed, needed_by_progressive(region));
   return budget_->take(needed);
 }
 
@@ -149,7 +174,7 @@ Status JpegDecoder::decode_at(const Region& region, int reduction, PixelView& vi
   DecodeBudget::Reservation reservation = take(region);
   Status status =
       read_by_stages(region, reduction, view) ? Status::ok() : read(region, reduction, view);
-  if (reduction > 1) header_.decoder = reduced_name(takes_stages_, reduction);
+  if (reduction > 1) header_.decoder = reduced_name(takes_stages_ || takes_progressive_, reduction);
   note_repair(status);
   libjpeg_->end();
   reservation_ = std::move(reservation);
@@ -191,6 +216,9 @@ Status JpegDecoder::check() {
 void JpegDecoder::close() {
   begun_.reset();
   scratch_.drop_if_large();
+  if (progressive_ != nullptr &&
+      progressive_->bytes() + scratch_.bytes() > DecodeBudget::small_bytes)
+    progressive_->free_memory();
   // The data that is kept for an image is as long as the image: usually some kilobytes, but more
   // for a hostile image.
   constexpr std::size_t many_bytes = std::size_t{1} << 20;
@@ -244,12 +272,16 @@ std::uint8_t* JpegDecoder::reserve(const Region& region) {
 
 /// Returns false if libjpeg-turbo must decode the region.
 bool JpegDecoder::read_by_stages(const Region& region, int reduction, PixelView& view) {
-  if (!takes_stages_) return false;
+  if (!takes_stages_ && !takes_progressive_) return false;
   std::uint8_t* const pixels = reserve(region);
   const bool is_begun = begun_ == region && reduction == 1;
-  const bool sound = is_begun ? stages_->finish()
-                              : stages_->decode(*frame_, region, reduction, pixels,
-                                                uses_index_ ? &index_ : nullptr);
+  bool sound = false;
+  if (takes_progressive_)
+    sound = progressive_->decode(*frame_, *script_, region, reduction, pixels);
+  else
+    sound = is_begun ? stages_->finish()
+                     : stages_->decode(*frame_, region, reduction, pixels,
+                                       uses_index_ ? &index_ : nullptr);
   begun_.reset();
   if (!sound) {
     doubt();
@@ -260,12 +292,16 @@ bool JpegDecoder::read_by_stages(const Region& region, int reduction, PixelView&
 }
 
 void JpegDecoder::doubt() {
-  takes_stages_ = false;
+  takes_stages_ = takes_progressive_ = false;
+  // libjpeg-turbo needs the budget's memory now.
+  if (progressive_ != nullptr && progressive_->bytes() > DecodeBudget::small_bytes)
+    progressive_->free_memory();
   header_.decoder = "libjpeg-turbo (doubtful data)";
 }
 
 /// Call it after an image was read: sets whether stray bytes were skipped.
 void JpegDecoder::note_repair(const Status& status) {
+  // The stages do not skip stray bytes of progressive images, and libjpeg has not begun then.
   header_.repaired = status.is_ok() && (takes_stages_ ? stages_->skipped_stray_bytes()
                                                       : libjpeg_->skipped_stray_bytes());
   if (header_.repaired) header_.decoder = repaired_name(takes_stages_, header_);

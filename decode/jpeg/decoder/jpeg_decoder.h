@@ -18,7 +18,9 @@ namespace millrace {
 class Libjpeg;
 namespace jpeg {
 class BaselineDecoder;
+class ProgressiveDecoder;
 struct Frame;
+struct Script;
 }  // namespace jpeg
 
 /// The properties that a JPEG's header states.
@@ -28,15 +30,17 @@ struct JpegHeader : ImageHeader {
 };
 
 /// Decodes a region of a JPEG. Our own stages decode the kinds that datasets mostly hold
-/// (`jpeg::read_frame`). libjpeg-turbo decodes the others, and every image in which the stages find
-/// doubtful data. The pixels of both equal libjpeg-turbo's default decode of the whole image (slow
-/// integer transform, fancy upsampling) to the bit. CMYK is converted as in Pillow.
+/// (`jpeg::read_frame`, `jpeg::read_script`). libjpeg-turbo decodes the others, and every image in
+/// which the stages find doubtful data. The pixels of both equal libjpeg-turbo's default decode of
+/// the whole image (slow integer transform, fancy upsampling) to the bit. CMYK is converted as in
+/// Pillow.
 ///
 /// Data that libjpeg-turbo would repair with a warning makes an image bad, up to the region's end:
 /// truncated data, bad codes, lost restart markers, bytes between scans, a missing end. Data that a
-/// seek index or restart markers in each row let it skip is not checked. Some stray bytes before
-/// the expected restart marker or EOI are skipped; `ImageHeader::repaired` says so. Harmless
-/// oddities do not make an image bad: bytes between markers before the first scan, unknown
+/// seek index or restart markers in each row let it skip is not checked. In a progressive image the
+/// markers of all scans are checked, and the data of each scan up to the region's end. Some stray
+/// bytes before the expected restart marker or EOI are skipped; `ImageHeader::repaired` says so.
+/// Harmless oddities do not make an image bad: bytes between markers before the first scan, unknown
 /// versions. A file without a quantisation table that it needs is bad. A file without Huffman
 /// tables is decoded with the standard ones, as in Motion JPEG.
 class JpegDecoder final : public ImageDecoder, public InterleavedDecoder {
@@ -64,11 +68,13 @@ class JpegDecoder final : public ImageDecoder, public InterleavedDecoder {
   void close() override;
 
  private:
+  const char* choose_decoder();
   Status check_header(std::size_t encoded_bytes) const;
   void take_image();
   void check_open() const;
   std::uint8_t* reserve(const Region& region);
   std::uint64_t needed_bytes(Region region) const;
+  std::uint64_t needed_by_progressive(const Region& region) const;
   DecodeBudget::Reservation take(const Region& region) const;
   Status start(const Region& region, int reduction, unsigned& left, unsigned& top);
   Status crop(const Region& region, unsigned& left);
@@ -84,9 +90,13 @@ class JpegDecoder final : public ImageDecoder, public InterleavedDecoder {
   DecodeBudget::Reservation reservation_;
   std::unique_ptr<Libjpeg> libjpeg_;
   std::unique_ptr<jpeg::Frame> frame_;
+  std::unique_ptr<jpeg::Script> script_;
   /// Made for the first image that the stages decode.
   std::unique_ptr<jpeg::BaselineDecoder> stages_;
+  std::unique_ptr<jpeg::ProgressiveDecoder> progressive_;
+  /// Whether the stages decode the image, as baseline or as progressive.
   bool takes_stages_ = false;
+  bool takes_progressive_ = false;
   /// The region that the stages have begun to decode.
   std::optional<Region> begun_;
   std::span<const std::byte> encoded_;

@@ -54,7 +54,7 @@ TEST(BaselineJpeg, SaysWhoDecodesWhat) {
       {"4:1:1", "libjpeg-turbo (sampling factors)"},
       {"mixed", "libjpeg-turbo (sampling factors)"},
       {"4:2:0, arithmetic", "libjpeg-turbo (arithmetic coding)"},
-      {"4:2:0, progressive", "libjpeg-turbo (progressive)"},
+      {"4:2:0, progressive", "millrace (progressive)"},
       {"4:2:0, a scan per component", "libjpeg-turbo (several scans)"},
       {"stored as RGB", "libjpeg-turbo (stored as RGB)"}};
   JpegDecoder decoder;

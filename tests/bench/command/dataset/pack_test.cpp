@@ -65,11 +65,12 @@ TEST(Pack, CountsImagesThatOtherDecodersTake) {
   const TemporaryFolder folder;
   write_jpeg(folder / "photos" / "baseline.jpg");
   const Encoding progressive{.scans = Encoding::Scans::progressive};
+  write_bytes(folder / "photos" / "progressive.jpg", encode(noise(40, 30, 1), progressive));
   for (const char* name : {"a.jpg", "b.jpg"})
-    write_bytes(folder / "photos" / name, encode(noise(40, 30, 1), progressive));
+    write_bytes(folder / "photos" / name, encode(noise(40, 30, 1), {.arithmetic = true}));
   const Result result = pack(folder / "photos", folder / "out.lmdb");
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("decoded by libjpeg-turbo (progressive): 2 images\n"));
+  EXPECT_THAT(result.out, HasSubstr("decoded by libjpeg-turbo (arithmetic coding): 2 images\n"));
 }
 
 TEST(Pack, AndVerifyCountImagesWithStrayBytes) {

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jpeg/progressive/progressive_coefficients.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "jpeg/progressive/scan_loops.h"
+
+namespace millrace::jpeg {
+namespace {
+
+constexpr std::size_t cache_line = 64;
+
+/// The places in a group of a block's coefficients, by mask bit.
+constexpr std::array<std::uint8_t, 64> offsets_of_bits = [] {
+  std::array<std::uint8_t, 64> offsets = zigzag_offsets;
+  std::ranges::reverse(offsets);
+  return offsets;
+}();
+
+std::size_t whole_lines(std::size_t bytes) {
+  return (bytes + cache_line - 1) / cache_line * cache_line;
+}
+
+int ceil_divided(int value, int by) { return (value + by - 1) / by; }
+
+/// Numbers of blocks of a component.
+struct BlockCounts {
+  std::size_t needed;
+  /// Blocks with values, and the place for the others.
+  std::size_t slots;
+  /// DC coefficients.
+  std::size_t dc;
+};
+
+std::size_t masks_of(int refined_bits) {
+  return BlockMasks::planes + static_cast<std::size_t>(refined_bits);
+}
+
+/// Returns the bytes of a component's arrays, each from the begin of a cache line.
+std::array<std::size_t, 4> bytes_of(const BlockCounts& counts, std::size_t masks) {
+  return {whole_lines(counts.needed * masks * sizeof(std::uint64_t)),
+          whole_lines(counts.needed * sizeof(std::uint32_t)),
+          whole_lines(counts.slots * 64 * sizeof(std::int16_t)),
+          whole_lines(counts.dc * sizeof(std::int16_t))};
+}
+
+void copy_block(const std::int16_t* values, const std::uint64_t* masks, std::size_t mask_count,
+                std::int16_t* block) {
+  for (int row = 0; row < block_side; ++row)
+    std::memset(block + row * BlockGroup::row_values, 0, block_side * sizeof *block);
+  for (std::uint64_t left = masks[BlockMasks::nonzero]; left != 0; left &= left - 1) {
+    const auto bit = static_cast<unsigned>(std::countr_zero(left));
+    unsigned refined = 0;
+    for (std::size_t n = BlockMasks::planes; n < mask_count; ++n)
+      refined |= static_cast<unsigned>(masks[n] >> bit & 1) << (n - BlockMasks::planes);
+    const int value = values[bit];
+    const bool negative = value < 0 || (masks[BlockMasks::negative] >> bit & 1) != 0;
+    const int added = static_cast<int>(refined);
+    block[offsets_of_bits[bit]] =
+        static_cast<std::int16_t>(negative ? value - added : value + added);
+  }
+}
+
+}  // namespace
+
+std::uint64_t ProgressiveCoefficients::bytes_for(const Frame& frame, int refined_bits) {
+  std::uint64_t bytes = cache_line;
+  for (int number = 0; number < frame.component_count; ++number) {
+    const Component& component = frame.components[static_cast<std::size_t>(number)];
+    const std::size_t blocks = static_cast<std::size_t>(frame.mcus_across * component.across) *
+                               static_cast<std::size_t>(frame.mcus_down * component.down);
+    for (const std::size_t part : bytes_of({blocks, blocks + 1, blocks}, masks_of(refined_bits)))
+      bytes += part;
+  }
+  return bytes;
+}
+
+void ProgressiveCoefficients::shape(const Frame& frame, int refined_bits, const McuBox& box) {
+  box_ = box;
+  masks_per_block_ = masks_of(refined_bits);
+  std::array<std::array<std::size_t, 4>, 3> sizes{};
+  std::size_t all = 0;
+  const Component& largest = frame.components.front();
+  for (int number = 0; number < frame.component_count; ++number) {
+    const Component& component = frame.components[static_cast<std::size_t>(number)];
+    ProgressiveBlocks& blocks = components_[static_cast<std::size_t>(number)];
+    blocks.across =
+        ceil_divided(ceil_divided(frame.width * component.across, largest.across), block_side);
+    blocks.down =
+        ceil_divided(ceil_divided(frame.height * component.down, largest.down), block_side);
+    const auto across = static_cast<std::size_t>(blocks.across);
+    const int rows = std::min(blocks.down, box.end_row * component.down);
+    const int columns = std::min(blocks.across, box.end_column * component.across);
+    const bool has_end = box.end_row == frame.mcus_down;
+    blocks.needed =
+        has_end ? across * static_cast<std::size_t>(blocks.down)
+                : across * static_cast<std::size_t>(rows - 1) + static_cast<std::size_t>(columns);
+    blocks.dc_stride = static_cast<std::size_t>(frame.mcus_across * component.across);
+    const int wanted_rows = rows - box.first_row * component.down;
+    const int wanted_columns = columns - box.first_column * component.across;
+    sizes[static_cast<std::size_t>(number)] = bytes_of(
+        {blocks.needed,
+         1 + static_cast<std::size_t>(wanted_rows) * static_cast<std::size_t>(wanted_columns),
+         blocks.dc_stride * static_cast<std::size_t>(box.end_row * component.down)},
+        masks_per_block_);
+    for (const std::size_t part : sizes[static_cast<std::size_t>(number)]) all += part;
+  }
+  std::uint8_t* memory = memory_.reserve(all + cache_line);
+  memory += (cache_line - reinterpret_cast<std::uintptr_t>(memory) % cache_line) % cache_line;
+  std::memset(memory, 0, all);
+  for (int number = 0; number < frame.component_count; ++number) {
+    const Component& component = frame.components[static_cast<std::size_t>(number)];
+    ProgressiveBlocks& blocks = components_[static_cast<std::size_t>(number)];
+    const std::array<std::size_t, 4>& parts = sizes[static_cast<std::size_t>(number)];
+    blocks.masks = reinterpret_cast<std::uint64_t*>(memory);
+    blocks.slots = reinterpret_cast<std::uint32_t*>(memory += parts[0]);
+    blocks.values = reinterpret_cast<std::int16_t*>(memory += parts[1]);
+    blocks.dc = reinterpret_cast<std::int16_t*>(memory += parts[2]);
+    memory += parts[3];
+    const int rows = std::min(blocks.down, box.end_row * component.down);
+    const int columns = std::min(blocks.across, box.end_column * component.across);
+    std::uint32_t slot = 1;
+    for (int y = box.first_row * component.down; y < rows; ++y) {
+      std::uint32_t* const row = blocks.slots + std::ptrdiff_t{y} * blocks.across;
+      for (int x = box.first_column * component.across; x < columns; ++x) row[x] = slot++;
+    }
+  }
+}
+
+void ProgressiveCoefficients::copy_row(const Frame& frame, int mcu_row, CoefficientRow& row) const {
+  for (int number = 0; number < frame.component_count; ++number) {
+    const Component& component = frame.components[static_cast<std::size_t>(number)];
+    const ProgressiveBlocks& from = (*this)[number];
+    CoefficientRow::Blocks& to = row[number];
+    const int begin = box_.first_column * component.across;
+    const int columns = std::min(from.across - begin, to.across);
+    const int rows = std::min(from.down - mcu_row * component.down, to.down);
+    for (int y = 0; y < rows; ++y) {
+      const auto row_of_image = static_cast<std::size_t>(mcu_row * component.down + y);
+      const std::int16_t* const dc = from.dc + row_of_image * from.dc_stride + begin;
+      std::size_t block =
+          row_of_image * static_cast<std::size_t>(from.across) + static_cast<std::size_t>(begin);
+      for (int x = 0; x < columns; ++x, ++block) {
+        std::int16_t* const values = to.row(y)[x / BlockGroup::blocks].values.data() +
+                                     std::ptrdiff_t{x % BlockGroup::blocks} * block_side;
+        copy_block(from.values + std::size_t{64} * from.slots[block],
+                   from.masks + block * masks_per_block_, masks_per_block_, values);
+        values[0] = dc[x];
+      }
+    }
+  }
+}
+
+}  // namespace millrace::jpeg

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "codec/pixel_scratch.h"
+#include "jpeg/coefficients.h"
+#include "jpeg/frame.h"
+
+namespace millrace::jpeg {
+
+/// The MCUs whose coefficients are wanted.
+struct McuBox {
+  int first_column = 0;
+  int end_column = 0;
+  int first_row = 0;
+  int end_row = 0;
+};
+
+/// The blocks of one component while its scans are decoded.
+struct ProgressiveBlocks {
+  /// Blocks of the component in the image.
+  int across = 0;
+  int down = 0;
+  /// Blocks from the first one on, counted row by row, up to the last one that is wanted. All of
+  /// them if the box has the last row of MCUs. Scans of other blocks are not read.
+  std::size_t needed = 0;
+  /// `BlockMasks` of each needed block.
+  std::uint64_t* masks = nullptr;
+  /// The place of each needed block in `values`, of 64 values. Place 0 is for the blocks before and
+  /// beside the box, whose values are not wanted.
+  std::uint32_t* slots = nullptr;
+  std::int16_t* values = nullptr;
+  /// The DC coefficients of whole MCUs, row by row, `dc_stride` in a row.
+  std::int16_t* dc = nullptr;
+  std::size_t dc_stride = 0;
+};
+
+/// The coefficients of a progressive JPEG down to the last row of MCUs that is wanted. Blocks that
+/// are not wanted have only the masks that refinements need. The memory is kept for the next image.
+class ProgressiveCoefficients {
+ public:
+  /// Returns the most memory that an image takes.
+  static std::uint64_t bytes_for(const Frame& frame, int refined_bits);
+
+  /// Sets all coefficients to 0.
+  void shape(const Frame& frame, int refined_bits, const McuBox& box);
+  const McuBox& box() const { return box_; }
+  const ProgressiveBlocks& operator[](int component) const {
+    return components_[static_cast<std::size_t>(component)];
+  }
+  std::size_t masks_per_block() const { return masks_per_block_; }
+  /// Copies the box's coefficients of a row of MCUs. `row` must be shaped for them. Blocks outside
+  /// the image get unspecified values.
+  void copy_row(const Frame& frame, int mcu_row, CoefficientRow& row) const;
+
+  std::size_t bytes() const { return memory_.bytes(); }
+  void free_memory() { memory_ = {}; }
+
+ private:
+  std::size_t masks_per_block_ = 0;
+  McuBox box_;
+  std::array<ProgressiveBlocks, 3> components_;
+  PixelScratch memory_;
+};
+
+}  // namespace millrace::jpeg
