@@ -9,8 +9,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "codec/exif.h"
+#include "codec/orientation.h"
 
 namespace millrace {
 namespace {
@@ -29,13 +30,6 @@ int big_endian16(Bytes bytes, std::size_t at) {
 
 bool begins_with(Bytes bytes, std::string_view text) {
   return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
-}
-
-/// Returns the orientation in an application segment that may be EXIF's.
-std::optional<int> orientation_of(Bytes segment) {
-  using namespace std::string_view_literals;
-  constexpr std::string_view name = "Exif\0\0"sv;
-  return begins_with(segment, name) ? exif_orientation(without_exif_names(segment)) : std::nullopt;
 }
 
 /// The table of Annex K that the Independent JPEG Group's encoder scales, in zigzag order.
@@ -132,8 +126,26 @@ class Header {
       if (segment.size() < 2) return Status::bad("its restart interval is cut short");
       info_.restart_interval = big_endian16(segment, 0);
     }
-    if (marker == 0xE1 && !info_.orientation) info_.orientation = orientation_of(segment);
+    if (marker == 0xE1) take_metadata(segment);
     return Status::ok();
+  }
+
+  /// Keeps EXIF, whose further segments continue the first, and the last XMP packet. Pillow does
+  /// the same.
+  void take_metadata(Bytes segment) {
+    using namespace std::string_view_literals;
+    constexpr std::string_view exif_name = "Exif\0\0"sv;
+    constexpr std::string_view xmp_name = "http://ns.adobe.com/xap/1.0/\0"sv;
+    if (begins_with(segment, xmp_name)) xmp_ = segment.subspan(xmp_name.size());
+    if (!begins_with(segment, exif_name)) return;
+    if (exif_.empty()) {
+      exif_ = segment;
+      return;
+    }
+    if (joined_exif_.empty()) joined_exif_.assign(exif_.begin(), exif_.end());
+    const Bytes rest = segment.subspan(exif_name.size());
+    joined_exif_.insert(joined_exif_.end(), rest.begin(), rest.end());
+    exif_ = joined_exif_;
   }
 
   Status take_frame(int marker, Bytes segment) {
@@ -225,6 +237,7 @@ class Header {
     if (number < 4 && tables_[static_cast<std::size_t>(number)])
       info_.quality = quality_of(*tables_[static_cast<std::size_t>(number)]);
     info_.header_bytes = at_;
+    info_.orientation = stated_orientation(exif_, xmp_);
     return Status::ok();
   }
 
@@ -233,6 +246,10 @@ class Header {
   std::size_t at_ = 0;
   bool has_frame_ = false;
   Bytes frame_;
+  Bytes exif_;
+  Bytes xmp_;
+  /// Memory of `exif_` if it has several segments.
+  std::vector<std::byte> joined_exif_;
   std::array<std::optional<Table>, 4> tables_;
 };
 

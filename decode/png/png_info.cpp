@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "codec/exif.h"
+#include "codec/orientation.h"
+#include "png/png_text.h"
 
 namespace millrace {
 namespace {
@@ -98,6 +101,34 @@ Status read_ihdr(const PngChunk& chunk, PngInfo& info) {
   return Status::ok();
 }
 
+/// Metadata that may state the orientation; of each kind the last one in the file.
+class PngMetadata {
+ public:
+  void take(const PngChunk& chunk) {
+    if (chunk.name == "eXIf") exif_ = chunk.data;
+    const auto text = read_png_text(chunk.name, chunk.data);
+    if (!text) return;
+    if (text->keyword == "Raw profile type exif") profile_ = text;
+    if (text->keyword == "XML:com.adobe.xmp") xmp_ = text;
+  }
+
+  /// Inflates at most one text of each kind, and no text if there is neither.
+  std::optional<int> orientation() const {
+    std::vector<std::byte> profile;
+    std::vector<std::byte> packet;
+    if (profile_ && !exif_) {
+      std::vector<std::byte> inflated;
+      profile = raw_profile(plain_text(*profile_, inflated));
+    }
+    return stated_orientation(exif_.value_or(profile), xmp_ ? plain_text(*xmp_, packet) : Bytes{});
+  }
+
+ private:
+  std::optional<Bytes> exif_;
+  std::optional<PngText> profile_;
+  std::optional<PngText> xmp_;
+};
+
 }  // namespace
 
 Status read_png_info(Bytes encoded, PngInfo& info) {
@@ -105,14 +136,16 @@ Status read_png_info(Bytes encoded, PngInfo& info) {
   info.kind = ImageKind::png;
   PngChunks chunks(encoded);
   PngChunk chunk;
+  PngMetadata metadata;
   if (!chunks.next(chunk)) return Status::bad("it ends in its header");
   if (Status read = read_ihdr(chunk, info); !read.is_ok()) return read;
   for (bool whole = true; whole;) {
     whole = chunks.next(chunk);
     if (chunk.name == "IDAT" && info.header_bytes == 0) info.header_bytes = chunks.begin();
     if (!whole || chunk.name == "IEND") break;
-    if (chunk.name == "eXIf") info.orientation = exif_orientation(without_exif_names(chunk.data));
+    metadata.take(chunk);
   }
+  info.orientation = metadata.orientation();
   if (info.header_bytes == 0) return Status::bad("it ends before its pixels");
   return Status::ok();
 }

@@ -9,8 +9,8 @@
 namespace millrace {
 
 /// The properties that the chunks of a PNG state (PNG, third edition), without decoding. The
-/// orientation is that of its last eXIf chunk, at any position, as in Pillow. XMP and EXIF in a
-/// text chunk are ignored.
+/// orientation is that of its last eXIf chunk, at any position, as in Pillow. Without such a chunk
+/// it is that of ImageMagick's text "Raw profile type exif"; if EXIF has none, that of XMP.
 struct PngInfo : ImageInfo {
   enum class Colour { grey, rgb, palette, grey_alpha, rgb_alpha };
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "codec/exif.h"
+#include "codec/orientation.h"
 
 namespace millrace {
 namespace {
@@ -69,7 +69,7 @@ Status read_first_frame(Bytes data, WebpInfo& info) {
 
 /// Reads the chunks of a file that begins with VP8X.
 Status read_extended(Bytes rest, WebpInfo& info) {
-  constexpr std::uint32_t animation_flag = 0x02, exif_flag = 0x08;
+  constexpr std::uint32_t animation_flag = 0x02, xmp_flag = 0x04, exif_flag = 0x08;
   RiffChunk chunk;
   if (!take_chunk(rest, chunk) || chunk.data.size() < 10) return damaged();
   const std::uint32_t flags = little_endian(chunk.data, 0, 4);
@@ -78,6 +78,8 @@ Status read_extended(Bytes rest, WebpInfo& info) {
   info.animated = (flags & animation_flag) != 0;
   const Bytes file = info.image;
   if (info.animated) info.image = {};
+  Bytes exif;
+  Bytes xmp;
   while (take_chunk(rest, chunk)) {
     const bool is_image = chunk.name == "ANMF" || chunk.name == "VP8 " || chunk.name == "VP8L";
     if (is_image && info.header_bytes == 0) {
@@ -87,9 +89,10 @@ Status read_extended(Bytes rest, WebpInfo& info) {
       if (info.animated)
         if (Status read = read_first_frame(chunk.data, info); !read.is_ok()) return read;
     }
-    if (chunk.name == "EXIF" && (flags & exif_flag) != 0 && !info.orientation)
-      info.orientation = exif_orientation(without_exif_names(chunk.data));
+    if (chunk.name == "EXIF" && (flags & exif_flag) != 0 && exif.empty()) exif = chunk.data;
+    if (chunk.name == "XMP " && (flags & xmp_flag) != 0 && xmp.empty()) xmp = chunk.data;
   }
+  info.orientation = stated_orientation(exif, xmp);
   if (info.header_bytes == 0) return Status::bad("it ends before its pixels");
   return Status::ok();
 }

@@ -9,7 +9,7 @@
 namespace millrace {
 
 /// The properties that the chunks of a WebP state (WebP container specification, RFC 9649), without
-/// decoding. The orientation is that of its EXIF chunk, if its header announces one.
+/// decoding. The orientation is that of its EXIF or XMP chunk, if its header announces one.
 struct WebpInfo : ImageInfo {
   bool lossless = false;
   bool alpha = false;

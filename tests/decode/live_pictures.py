@@ -201,8 +201,59 @@ def exifs(draw):
         # Behind the pixels; some writers put it there.
         end = chunk(b"eXIf", exif.tobytes()[6:]) + chunk(b"IEND", b"")
         yield f"{orientation}_end.png", saved(picture, "PNG")[:-12] + end
+    yield from texts(draw)
     yield "none.png", saved(image(draw, "L", 9, 8), "PNG")
     yield "none.webp", saved(image(draw, "RGB", 9, 8), "WEBP")
+
+
+def xmp(value):
+    """A packet as Adobe's and others' programs write it; two words are not the orientation."""
+    return (b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF><rdf:Description tiff:Orientation = "9" '
+            b'tiff:OrientationX="2" ' + value + b"</rdf:Description></rdf:RDF></x:xmpmeta>")
+
+
+def raw_profile(data):
+    """EXIF in a text, as ImageMagick writes it."""
+    digits = data.hex()
+    lines = [digits[n:n + 72] for n in range(0, len(digits), 72)]
+    return "\n".join(["", "exif", f"{len(data):8}", *lines, ""]).encode()
+
+
+def texts(draw):
+    """Makes PNGs whose orientation is in their text."""
+    plain = saved(image(draw, "RGB", 23, 14), "PNG")
+    key = b"XML:com.adobe.xmp\0"
+    profile_key = b"Raw profile type exif\0"
+    other = Image.Exif()
+    other[0x0131] = "a program"
+    for n in range(1, 9):
+        exif = Image.Exif()
+        exif[ORIENTATION] = n
+        packet = xmp(b'tiff:Orientation="%d">' % n)
+        element = xmp(b"><tiff:Orientation>%d</tiff:Orientation>" % n)
+        profile = raw_profile(exif.tobytes() + bytes(5000))
+        second = raw_profile(exif.tobytes())
+        wrong = xmp(b'tiff:Orientation="%d">' % (n % 8 + 1))
+        kinds = {
+            "xmp": [(b"iTXt", key + bytes(4) + packet)],
+            "element": [(b"iTXt", key + b"\0\0en\0key\0" + element)],
+            "deflated": [(b"iTXt", key + b"\1\0\0\0" + zlib.compress(packet))],
+            "text": [(b"tEXt", key + packet)],
+            "profile": [(b"tEXt", profile_key + second)],
+            "deflated_profile": [(b"zTXt", profile_key + b"\0" + zlib.compress(profile))],
+            "truncated": [(b"zTXt", profile_key + b"\0" + zlib.compress(second)[:-6])],
+            "profile_first": [(b"iTXt", key + bytes(4) + wrong),
+                              (b"tEXt", profile_key + second)],
+            "no_tag": [(b"eXIf", other.tobytes()[6:]), (b"tEXt", profile_key + raw_profile(b"")),
+                       (b"iTXt", key + bytes(4) + packet)],
+            "not_inflated": [(b"iTXt", key + b"\1\0\0\0" + packet)],
+            "method": [(b"iTXt", key + b"\1\1\0\0" + zlib.compress(packet))],
+            "last": [(b"tEXt", key + wrong), (b"iTXt", key + bytes(4) + packet)],
+        }
+        for kind, chunks in kinds.items():
+            added = b"".join(chunk(name, data) for name, data in chunks)
+            behind = len(plain) - 12 if n % 2 else 33  # before IEND, or after IHDR
+            yield f"{kind}_{n}.png", plain[:behind] + added + plain[behind:]
 
 
 def strays(draw):

@@ -139,7 +139,7 @@ struct ImageInfo : ImageHeader {
   std::optional<std::string> chroma;
   /// 1 to 100, on the scale of libjpeg's `jpeg_set_quality`; nullopt if it is unknown.
   std::optional<int> quality;
-  /// EXIF orientation, 1 to 8; nullopt if the file does not state one.
+  /// EXIF orientation, 1 to 8, by EXIF or XMP; nullopt if the file does not state one.
   std::optional<int> orientation;
   /// Blocks (MCUs) between restart markers; 0 = no restart markers.
   int restart_interval = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codec/exif.h"
+#include "codec/orientation.h"
 
 #include <cstdint>
 #include <cstring>
@@ -42,9 +42,15 @@ std::size_t integer_bytes(std::uint32_t type) {
   return type == type_long || type == signed_long ? 4 : 0;
 }
 
-}  // namespace
+Bytes without_exif_names(Bytes block) {
+  constexpr std::string_view name = "Exif\0\0"sv;
+  while (has_prefix(block, name)) block = block.subspan(name.size());
+  return block;
+}
 
-std::optional<int> exif_orientation(Bytes bytes) {
+/// Returns the orientation tag of an EXIF block; 0 for a value that is not an integer. nullopt
+/// without the tag.
+std::optional<std::uint32_t> exif_orientation(Bytes bytes) {
   const bool little_endian = has_prefix(bytes, "II*\0"sv);
   if (!little_endian && !has_prefix(bytes, "MM\0*"sv)) return {};
   const Tiff tiff(bytes, little_endian);
@@ -56,18 +62,38 @@ std::optional<int> exif_orientation(Bytes bytes) {
     if (!tag) return {};
     if (*tag != 0x0112) continue;
     const std::size_t length = integer_bytes(tiff.number(at + 2, 2).value_or(0));
-    if (length == 0) return {};
-    const auto orientation = tiff.number(at + 8, length);
-    if (!orientation || *orientation < 1 || *orientation > 8) return {};
-    return static_cast<int>(*orientation);
+    return length == 0 ? 0 : tiff.number(at + 8, length);
   }
   return {};
 }
 
-Bytes without_exif_names(Bytes block) {
-  constexpr std::string_view name = "Exif\0\0"sv;
-  while (has_prefix(block, name)) block = block.subspan(name.size());
-  return block;
+/// Returns the digit of an XMP packet's tiff:Orientation, which is an attribute or an element.
+/// Searches the text, as Pillow does, and does not parse XML.
+std::optional<std::uint32_t> xmp_orientation(Bytes packet) {
+  const std::string_view text(reinterpret_cast<const char*>(packet.data()), packet.size());
+  constexpr std::string_view name = "tiff:Orientation"sv;
+  for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+    std::string_view value = text.substr(at + name.size());
+    if (value.starts_with("=\""sv)) {
+      value.remove_prefix(2);
+    } else if (value.starts_with('>')) {
+      value.remove_prefix(1);
+    } else {
+      continue;
+    }
+    if (!value.empty() && value[0] >= '0' && value[0] <= '9')
+      return static_cast<std::uint32_t>(value[0] - '0');
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<int> stated_orientation(Bytes exif, Bytes xmp) {
+  auto orientation = exif_orientation(without_exif_names(exif));
+  if (!orientation) orientation = xmp_orientation(xmp);
+  if (!orientation || *orientation < 1 || *orientation > 8) return {};
+  return static_cast<int>(*orientation);
 }
 
 }  // namespace millrace
