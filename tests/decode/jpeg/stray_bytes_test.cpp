@@ -81,6 +81,46 @@ TEST(StrayBytes, BeforeTheEndAreSkippedInEachKindOfJpeg) {
   }
 }
 
+/// An arithmetic encoder leaves out zeros at its end. So a stray byte can be data, and change the
+/// last pixels. Pillow's pixels are those of libjpeg-turbo.
+TEST(StrayBytes, AreDataForArithmeticDecodingAndGivePillowsPixels) {
+  JpegDecoder decoder;
+  Random random(3, 0);
+  int equal = 0, changed = 0, bad = 0;
+  for (const int interval : {0, 1, 7})
+    for (const Encoding::Scans scans : {Encoding::Scans::one, Encoding::Scans::progressive})
+      for (int n = 0; n < 30; ++n) {
+        Encoding encoding;
+        encoding.arithmetic = true;
+        encoding.restart_mcus = interval;
+        encoding.scans = scans;
+        const Bytes sound = encode(noise(picture_width, picture_height, random()), encoding);
+        const std::size_t count = 1 + random() % (n % 3 == 0 ? 12 : 4);
+        Bytes bytes;
+        for (std::size_t byte = 0; byte < count; ++byte)
+          bytes.push_back(static_cast<std::byte>(1 + random() % 254));
+        // A progressive file's scans end with other markers, which must follow at once.
+        const bool everywhere = interval > 0 && scans == Encoding::Scans::one && n % 2 == 0;
+        const Bytes encoded = with_stray(sound, bytes, everywhere);
+        const testing::LibjpegAlone alone = testing::decode_by_libjpeg_alone(encoded);
+        ASSERT_EQ(checked(decoder, encoded).reason(), alone.checked.reason());
+        if (!alone.checked.is_ok()) {
+          ++bad;
+          ASSERT_THAT(alone.checked.reason(),
+                      ::testing::AnyOf(HasSubstr("bad arithmetic code"),
+                                       HasSubstr("extraneous bytes before marker")));
+          continue;
+        }
+        Image pillows = testing::reference_decode(sound);
+        ++(alone.pixels == pillows.pixels ? equal : changed);
+        pillows.pixels = alone.pixels;
+        ASSERT_TRUE(same_region(decoder, encoded, pillows, whole_picture));
+      }
+  EXPECT_GT(equal, 90);
+  EXPECT_GT(changed, 20);
+  EXPECT_GT(bad, 10);
+}
+
 TEST(StrayBytes, BeforeRestartMarkersAreSkippedByBothDecoders) {
   JpegDecoder decoder;
   Random random(2, 0);
