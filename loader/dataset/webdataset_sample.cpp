@@ -3,15 +3,11 @@
 #include <millrace/detail/webdataset_sample.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 namespace millrace {
 namespace {
-
-constexpr std::array<std::string_view, 11> image_extensions = {
-    "jpg", "jpeg", "png", "webp", "bmp", "gif", "pbm", "pgm", "ppm", "tif", "tiff"};
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r\n";

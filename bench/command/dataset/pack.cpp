@@ -26,9 +26,10 @@ error of the system ends the pack, and --resume tries the file again. Names that
 are skipped.
 
 Members of a tar whose paths are the same up to the first dot of the file's name are a sample: an
-image (.jpg, .jpeg, .png, .webp) and its label, a number from -1 up, in a .cls or as "label" or else
-"cls" of a .json. Samples come in the tars' order, without class names. A sample without image or
-label is left out as above; a truncated tar is an error.
+image (.jpg, .jpeg, .png, .webp, .bmp, .gif, .pbm, .pgm, .ppm, .tif, .tiff) and its label, a number
+from -1 up, in a .cls or as "label" or else "cls" of a .json. Samples come in the tars' order,
+without class names. A sample without image or label is left out as above; a truncated tar is an
+error.
 
 With --masks each image gets a mask, stored unchanged: the PNG file with the same path below another
 folder (a/b.png for a/b.jpg), as large as the image. An image without such a mask, or with one that

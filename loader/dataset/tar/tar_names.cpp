@@ -66,22 +66,33 @@ std::optional<std::uint64_t> number_in(std::string_view digits) {
   return value;
 }
 
-/// A range between braces, "000..012" or "12..0..2", with bash's meaning.
-struct NumberRange {
+/// A range between braces, "000..012", "12..0..2" or "a..e", with bash's meaning.
+struct BraceRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   std::uint64_t step = 1;
   /// Smallest number of digits, padded with zeros.
   std::size_t digits = 0;
+  /// Whether the values are ASCII codes of letters.
+  bool letters = false;
 
   std::uint64_t steps() const { return (std::max(first, last) - std::min(first, last)) / step; }
-  std::string number(std::uint64_t at) const {
-    std::string text = std::to_string(first < last ? first + at * step : first - at * step);
+  std::string item(std::uint64_t at) const {
+    const std::uint64_t value = first < last ? first + at * step : first - at * step;
+    if (letters) return std::string(1, static_cast<char>(value));
+    std::string text = std::to_string(value);
     return text.insert(0, digits - std::min(digits, text.size()), '0');
   }
 };
 
-std::optional<NumberRange> number_range(std::string_view inside) {
+/// Returns the code of a letter between two letters of one case; nullopt for other text.
+std::optional<std::uint64_t> letter_in(std::string_view text, char least, char most) {
+  if (text.size() != 1 || text[0] < least || text[0] > most) return {};
+  return static_cast<std::uint64_t>(text[0]);
+}
+
+/// Letters of both cases are not a range: bash would include the characters between them.
+std::optional<BraceRange> brace_range(std::string_view inside) {
   const std::size_t dots = inside.find("..");
   if (dots == inside.npos) return {};
   const std::string_view begin = inside.substr(0, dots);
@@ -93,13 +104,19 @@ std::optional<NumberRange> number_range(std::string_view inside) {
     // The direction follows from the range; the step's sign is ignored.
     if (step.starts_with('-')) step.remove_prefix(1);
   }
-  const auto first = number_in(begin), last = number_in(end), by = number_in(step);
-  if (!first || !last || !by) return {};
+  const auto by = number_in(step);
+  if (!by) return {};
+  for (const auto& [least, most] : {std::pair('a', 'z'), std::pair('A', 'Z')})
+    if (const auto first = letter_in(begin, least, most), last = letter_in(end, least, most);
+        first && last)
+      return BraceRange{*first, *last, std::max<std::uint64_t>(*by, 1), 0, true};
+  const auto first = number_in(begin), last = number_in(end);
+  if (!first || !last) return {};
   const auto is_padded = [](std::string_view text) { return text.size() > 1 && text[0] == '0'; };
   const std::size_t digits =
       is_padded(begin) || is_padded(end) ? std::max(begin.size(), end.size()) : 0;
-  return NumberRange{*first, *last, std::max<std::uint64_t>(*by, 1),
-                     std::min<std::size_t>(digits, 20)};
+  return BraceRange{*first, *last, std::max<std::uint64_t>(*by, 1),
+                    std::min<std::size_t>(digits, 20)};
 }
 
 /// Braces that stand for several names, a range or alternatives. `end` is one past the closing
@@ -107,7 +124,7 @@ std::optional<NumberRange> number_range(std::string_view inside) {
 struct Braces {
   std::size_t begin = 0;
   std::size_t end = 0;
-  std::optional<NumberRange> range;
+  std::optional<BraceRange> range;
   std::vector<std::string> alternatives;
 };
 
@@ -133,7 +150,7 @@ std::optional<Braces> first_braces(std::string_view name) {
     if (first && first->begin < closed.at) continue;
     Braces found{closed.at, at + 1, {}, {}};
     if (closed.ends.size() == 1) {
-      found.range = number_range(name.substr(closed.at + 1, at - closed.at - 1));
+      found.range = brace_range(name.substr(closed.at + 1, at - closed.at - 1));
       if (!found.range) continue;
     }
     std::size_t begin = closed.at + 1;
@@ -169,7 +186,7 @@ void expand(const std::string& part, const fs::path& pattern, Names& names) {
   if (steps >= most_tars)
     throw Error(ErrorCode::invalid_argument,
                 pattern.string() + " stands for more than " + std::to_string(most_tars) + " tars");
-  for (std::uint64_t at = 0; at <= steps; ++at) add(braces->range->number(at));
+  for (std::uint64_t at = 0; at <= steps; ++at) add(braces->range->item(at));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <millrace/detail/export.h>
 #include <millrace/error.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -36,7 +37,10 @@ std::string_view without_here(std::string_view path);
 /// Whether the file's name begins with a dot; such files are skipped.
 bool is_hidden_member(std::string_view path);
 
-/// Whether an extension, in lower case, is that of a sample's image.
+/// Extensions of a sample's image, in lower case. `millrace pack --help` lists them.
+inline constexpr std::array<std::string_view, 11> image_extensions = {
+    "jpg", "jpeg", "png", "webp", "bmp", "gif", "pbm", "pgm", "ppm", "tif", "tiff"};
+/// Whether an extension, in lower case, is one of these.
 bool is_image_extension(std::string_view extension);
 
 /// Parses a label, a number of -1 or more; nullopt for any other text.
@@ -56,7 +60,7 @@ bool has_wildcard(std::string_view name);
 std::vector<std::string> glob_matches(const std::string& name, int (*on_error)(const char*, int));
 
 /// Whether a name contains braces that stand for several names, as in bash: "{000..012}", "{2..0}",
-/// "{0..4..2}", "{a,b}".
+/// "{0..4..2}", "{a..e}", "{a,b}".
 bool has_braces(std::string_view name);
 /// Returns the names that a name with braces stands for, in their order. Throws `Error`
 /// (`invalid_argument`) for more than 99,999 names, or 32 MiB of them.

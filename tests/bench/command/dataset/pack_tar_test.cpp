@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <millrace/detail/webdataset_sample.h>
 
 #include <algorithm>
 #include <map>
@@ -24,6 +25,16 @@ using Result = RunningProgram::Result;
 void add_sample(TarFile& tar, const std::string& key, int label) {
   tar.add(key + ".jpg", jpeg(24, 16 + label));
   tar.add(key + ".cls", std::to_string(label));
+}
+
+TEST(PackTar, HelpListsEachExtensionOfAnImage) {
+  const std::string help = millrace_command({"pack", "--help"}).out;
+  const std::size_t begin = help.find("image (.jpg");
+  ASSERT_NE(begin, help.npos);
+  std::string listed = "image (";
+  for (const std::string_view extension : image_extensions)
+    listed += (listed.ends_with('(') ? "." : ", .") + std::string(extension);
+  EXPECT_THAT(help.substr(begin), StartsWith(listed + ")"));
 }
 
 TEST(PackTar, TakesBracesAsOtherCommandsDo) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
+#include <millrace/detail/webdataset_sample.h>
 
 #include <fstream>
 #include <string>
@@ -124,6 +125,23 @@ TEST(TarDataset, APatternAndAListAreOneDataset) {
   EXPECT_EQ(all->facts().files.size(), 12U);
   EXPECT_EQ(all->make_reader()->read(23).integer("label"), 11);
   EXPECT_NE(all->facts().fingerprint, open_dataset(folder / "part-0*.tar")->facts().fingerprint);
+}
+
+TEST(TarDataset, BracesStandForTheNamesThatBashMakes) {
+  const std::vector<std::string> patterns{
+      "{a..e}",    "{e..a}",    "{a..e..2}",    "{e..a..-2}",     "{A..D}",         "{a..a}",
+      "{a..c..0}", "{y..z..9}", "x{a..c}{1,2}", "{b..d,9}",       "{{a..c},{x,y}}", "{a..1}",
+      "{1..a}",    "{aa..c}",   "{a..bb}",      "{a..e..x}",      "{a..}",          "{..a}",
+      "{a..e..}",  "{a.e}",     "{a..e..2..1}", "{01..3}-{a..b}", "{z..x}{Q..P}",   "{}"};
+  std::string command = "printf '%s\\n'";
+  std::string expanded;
+  for (const std::string& pattern : patterns) {
+    command += " " + pattern;
+    for (const std::string& name : expand_braces(pattern)) expanded += name + "\n";
+  }
+  EXPECT_EQ(expanded, run_program({"/bin/bash", "-c", command}).out);
+  EXPECT_TRUE(has_braces("{a..e}.tar"));
+  EXPECT_FALSE(has_braces("{a..E}.tar")) << "letters of both cases";
 }
 
 TEST(TarDataset, ARangeMustBeThereAndBeBounded) {
