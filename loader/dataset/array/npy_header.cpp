@@ -16,8 +16,8 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view npy_magic = "\x93NUMPY";
 constexpr std::size_t npy_version_bytes = 2;
-/// NPY_MAXDIMS, the limit of numpy before version 2.
-constexpr std::size_t most_npy_extents = 32;
+/// NPY_MAXDIMS of numpy 2; older versions allow 32.
+constexpr std::size_t most_npy_extents = 64;
 
 [[noreturn]] void refuse_npy(const std::string& what) { throw Error(ErrorCode::corrupt, what); }
 
