@@ -2,22 +2,15 @@
 #include "jpeg/progressive/progressive_coefficients.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
+#include "jpeg/progressive/block_sums.h"
 #include "jpeg/progressive/scan_loops.h"
 
 namespace millrace::jpeg {
 namespace {
 
 constexpr std::size_t cache_line = 64;
-
-/// The places in a group of a block's coefficients, by mask bit.
-constexpr std::array<std::uint8_t, 64> offsets_of_bits = [] {
-  std::array<std::uint8_t, 64> offsets = zigzag_offsets;
-  std::ranges::reverse(offsets);
-  return offsets;
-}();
 
 std::size_t whole_lines(std::size_t bytes) {
   return (bytes + cache_line - 1) / cache_line * cache_line;
@@ -44,23 +37,6 @@ std::array<std::size_t, 4> bytes_of(const BlockCounts& counts, std::size_t masks
           whole_lines(counts.needed * sizeof(std::uint32_t)),
           whole_lines(counts.slots * 64 * sizeof(std::int16_t)),
           whole_lines(counts.dc * sizeof(std::int16_t))};
-}
-
-void copy_block(const std::int16_t* values, const std::uint64_t* masks, std::size_t mask_count,
-                std::int16_t* block) {
-  for (int row = 0; row < block_side; ++row)
-    std::memset(block + row * BlockGroup::row_values, 0, block_side * sizeof *block);
-  for (std::uint64_t left = masks[BlockMasks::nonzero]; left != 0; left &= left - 1) {
-    const auto bit = static_cast<unsigned>(std::countr_zero(left));
-    unsigned refined = 0;
-    for (std::size_t n = BlockMasks::planes; n < mask_count; ++n)
-      refined |= static_cast<unsigned>(masks[n] >> bit & 1) << (n - BlockMasks::planes);
-    const int value = values[bit];
-    const bool negative = value < 0 || (masks[BlockMasks::negative] >> bit & 1) != 0;
-    const int added = static_cast<int>(refined);
-    block[offsets_of_bits[bit]] =
-        static_cast<std::int16_t>(negative ? value - added : value + added);
-  }
 }
 
 }  // namespace
@@ -139,16 +115,14 @@ void ProgressiveCoefficients::copy_row(const Frame& frame, int mcu_row, Coeffici
     const int rows = std::min(from.down - mcu_row * component.down, to.down);
     for (int y = 0; y < rows; ++y) {
       const auto row_of_image = static_cast<std::size_t>(mcu_row * component.down + y);
-      const std::int16_t* const dc = from.dc + row_of_image * from.dc_stride + begin;
-      std::size_t block =
+      const std::size_t block =
           row_of_image * static_cast<std::size_t>(from.across) + static_cast<std::size_t>(begin);
-      for (int x = 0; x < columns; ++x, ++block) {
-        std::int16_t* const values = to.row(y)[x / BlockGroup::blocks].values.data() +
-                                     std::ptrdiff_t{x % BlockGroup::blocks} * block_side;
-        copy_block(from.values + std::size_t{64} * from.slots[block],
-                   from.masks + block * masks_per_block_, masks_per_block_, values);
-        values[0] = dc[x];
-      }
+      sum_blocks({.dc = from.dc + row_of_image * from.dc_stride + begin,
+                  .masks = from.masks + block * masks_per_block_,
+                  .masks_per_block = masks_per_block_,
+                  .slots = from.slots + block,
+                  .values = from.values},
+                 columns, to.row(y));
     }
   }
 }

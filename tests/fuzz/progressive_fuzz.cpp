@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compares our decoder of progressive JPEGs with libjpeg-turbo. Accepted images have the same
+// pixels, in the whole and in any region. Damaged images have the same reason. (A region may be
+// intact if the image is damaged behind it.)
+#include <millrace/random.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <span>
+#include <string>
+
+#include "decode/jpeg/libjpeg_alone.h"
+#include "decode/jpeg/scan_scripts.h"
+#include "fuzz/fuzz_seeds.h"
+#include "support/jpeg_samples.h"
+
+namespace millrace {
+namespace {
+
+void expect_none(const std::string& difference) {
+  if (difference.empty()) return;
+  std::fprintf(stderr, "%s\n", difference.c_str());
+  std::abort();
+}
+
+void compare(std::span<const std::byte> encoded) {
+  static JpegDecoder decoder;
+  if (!decoder.open(encoded).is_ok()) return;
+  if (std::string(decoder.header().decoder) != "millrace (progressive)") return;
+  const Size size = decoder.header().size();
+  // Larger images only take longer.
+  if (std::int64_t{size.width} * size.height > 100'000) return;
+  const testing::LibjpegAlone alone = testing::decode_by_libjpeg_alone(encoded);
+  const Region whole{0, 0, size.width, size.height};
+  expect_none(testing::difference_from_libjpeg(decoder, encoded, alone, whole));
+  expect_none(testing::difference_of_check(decoder, encoded, alone));
+  // The regions differ between inputs, and are the same each time.
+  Random random(encoded.size(), std::to_integer<std::uint64_t>(encoded.back()));
+  const auto below = [&](int bound) {
+    return static_cast<int>(random() % static_cast<unsigned>(bound));
+  };
+  for (int n = 0; n < 3; ++n) {
+    Region region{0, 0, 1 + below(size.width), 1 + below(size.height)};
+    region.x = below(size.width - region.width + 1);
+    region.y = below(size.height - region.height + 1);
+    expect_none(testing::difference_from_libjpeg(decoder, encoded, alone, region));
+  }
+  // A lower resolution has no reference to compare with.
+  PixelView view;
+  const Region reduced{0, 0, (size.width + 3) / 4, (size.height + 3) / 4};
+  if (decoder.open(encoded).is_ok()) (void)decoder.decode_reduced(reduced, 4, view).is_ok();
+}
+
+void write_seeds(const std::filesystem::path& folder) {
+  int number = 0;
+  Random random(1, 0);
+  for (testing::Encoding encoding : testing::encodings())
+    for (int kind = 0; kind < testing::script_kinds; ++kind) {
+      if (encoding.scans != testing::Encoding::Scans::one || encoding.arithmetic) continue;
+      const int channels = number % 7 == 0 ? 1 : 3;
+      encoding.quality = 20 + 13 * kind;
+      const testing::Bytes encoded =
+          progressive(encode(testing::noise(number % 3 == 0 ? 99 : 35, 41, 1, channels), encoding),
+                      testing::script_of_kind(kind, channels, random), number % 4 == 0 ? 3 : 0);
+      std::ofstream(folder / std::to_string(number++), std::ios::binary)
+          .write(reinterpret_cast<const char*>(encoded.data()),
+                 static_cast<std::streamsize>(encoded.size()));
+    }
+}
+
+}  // namespace
+}  // namespace millrace
+
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+  millrace::testing::write_seeds_if_asked(*argc, *argv, millrace::write_seeds);
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  millrace::compare(std::as_bytes(std::span(data, size)));
+  return 0;
+}
