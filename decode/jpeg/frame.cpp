@@ -19,7 +19,8 @@ bool take_code(const JHUFF_TBL* table, HuffmanCode& code) {
   return true;
 }
 
-/// Returns nullptr, or the name of the decoder that takes the image.
+/// Takes a component's sampling and steps. Returns nullptr, or the name of the decoder that takes
+/// the image.
 const char* take_component(const jpeg_decompress_struct& image, int number, Frame& frame) {
   const jpeg_component_info& from = image.comp_info[number];
   Component& to = frame.components[static_cast<std::size_t>(number)];
@@ -33,16 +34,45 @@ const char* take_component(const jpeg_decompress_struct& image, int number, Fram
     return "libjpeg-turbo (no quantisation table)";
   std::ranges::copy(image.quant_tbl_ptrs[from.quant_tbl_no]->quantval, to.steps.begin());
   if (std::ranges::max(to.steps) > 255) return "libjpeg-turbo (16-bit quantisation tables)";
-  if (image.progressive_mode) return nullptr;
+  return nullptr;
+}
+
+/// Returns false if a component's Huffman tables are missing.
+bool take_tables(const jpeg_decompress_struct& image, int number, Frame& frame) {
+  const jpeg_component_info& from = image.comp_info[number];
+  Component& to = frame.components[static_cast<std::size_t>(number)];
   to.dc_table = from.dc_tbl_no;
   to.ac_table = from.ac_tbl_no;
-  if (to.dc_table < 0 || to.dc_table >= NUM_HUFF_TBLS || to.ac_table < 0 ||
-      to.ac_table >= NUM_HUFF_TBLS ||
-      !take_code(image.dc_huff_tbl_ptrs[to.dc_table],
-                 frame.dc_codes[static_cast<std::size_t>(to.dc_table)]) ||
-      !take_code(image.ac_huff_tbl_ptrs[to.ac_table],
-                 frame.ac_codes[static_cast<std::size_t>(to.ac_table)]))
-    return "libjpeg-turbo (no Huffman tables)";
+  return to.dc_table >= 0 && to.dc_table < NUM_HUFF_TBLS && to.ac_table >= 0 &&
+         to.ac_table < NUM_HUFF_TBLS &&
+         take_code(image.dc_huff_tbl_ptrs[to.dc_table],
+                   frame.dc_codes[static_cast<std::size_t>(to.dc_table)]) &&
+         take_code(image.ac_huff_tbl_ptrs[to.ac_table],
+                   frame.ac_codes[static_cast<std::size_t>(to.ac_table)]);
+}
+
+const char* check_colours(const jpeg_decompress_struct& image) {
+  if (image.arith_code) return "libjpeg-turbo (arithmetic coding)";
+  if (image.data_precision != 8) return "libjpeg-turbo (not 8 bits)";
+  if (image.num_components != 1 && image.num_components != 3)
+    return "libjpeg-turbo (four components)";
+  if (image.num_components == 3 && image.jpeg_color_space != JCS_YCbCr)
+    return "libjpeg-turbo (stored as RGB)";
+  return nullptr;
+}
+
+const char* take_layout(const jpeg_decompress_struct& image, Frame& frame) {
+  frame.width = static_cast<int>(image.image_width);
+  frame.height = static_cast<int>(image.image_height);
+  frame.component_count = image.num_components;
+  for (int number = 0; number < frame.component_count; ++number)
+    if (const char* other = take_component(image, number, frame)) return other;
+
+  const Component& first = frame.components.front();
+  // libjpeg does not smooth such narrow images.
+  constexpr int narrowest_smoothed = 5;
+  if (first.across == 2 && frame.width < narrowest_smoothed) return "libjpeg-turbo (narrow chroma)";
+  frame.count_mcus();
   return nullptr;
 }
 
@@ -55,29 +85,17 @@ HuffmanCode code_of(const JHUFF_TBL& table) {
   return code;
 }
 
+const char* read_layout(const jpeg_decompress_struct& image, Frame& frame) {
+  const char* const other = check_colours(image);
+  return other != nullptr ? other : take_layout(image, frame);
+}
+
 const char* read_frame(const jpeg_decompress_struct& image, Frame& frame) {
-  if (image.arith_code) return "libjpeg-turbo (arithmetic coding)";
-  if (image.data_precision != 8) return "libjpeg-turbo (not 8 bits)";
-  if (image.num_components != 1 && image.num_components != 3)
-    return "libjpeg-turbo (four components)";
-  if (image.num_components == 3 && image.jpeg_color_space != JCS_YCbCr)
-    return "libjpeg-turbo (stored as RGB)";
+  if (const char* other = check_colours(image)) return other;
   if (!image.progressive_mode && !is_one_scan_of_all(image)) return "libjpeg-turbo (several scans)";
-
-  frame.width = static_cast<int>(image.image_width);
-  frame.height = static_cast<int>(image.image_height);
-  frame.component_count = image.num_components;
-  for (int number = 0; number < frame.component_count; ++number)
-    if (const char* other = take_component(image, number, frame)) return other;
-
-  const Component& first = frame.components.front();
-  // libjpeg does not smooth such narrow images.
-  constexpr int narrowest_smoothed = 5;
-  if (first.across == 2 && frame.width < narrowest_smoothed) return "libjpeg-turbo (narrow chroma)";
-  const int mcu_width = block_side * first.across;
-  const int mcu_height = block_side * first.down;
-  frame.mcus_across = (frame.width + mcu_width - 1) / mcu_width;
-  frame.mcus_down = (frame.height + mcu_height - 1) / mcu_height;
+  if (const char* other = take_layout(image, frame)) return other;
+  for (int number = 0; !image.progressive_mode && number < frame.component_count; ++number)
+    if (!take_tables(image, number, frame)) return "libjpeg-turbo (no Huffman tables)";
   frame.restart_interval = static_cast<int>(image.restart_interval);
   frame.scan = {image.src->next_input_byte, image.src->bytes_in_buffer};
   return nullptr;

@@ -36,6 +36,13 @@ struct Frame {
   /// MCUs of the whole image.
   int mcus_across = 0;
   int mcus_down = 0;
+  /// Sets the numbers of MCUs from the size and the first component's blocks.
+  void count_mcus() {
+    const int mcu_width = block_side * components.front().across;
+    const int mcu_height = block_side * components.front().down;
+    mcus_across = (width + mcu_width - 1) / mcu_width;
+    mcus_down = (height + mcu_height - 1) / mcu_height;
+  }
   /// MCUs between two restart markers; 0 = no restart markers.
   int restart_interval = 0;
   /// Returns whether each row of MCUs has a restart marker in it or at its begin, so that regions
@@ -52,6 +59,11 @@ struct Frame {
 
 /// Returns a Huffman table that libjpeg has read.
 HuffmanCode code_of(const JHUFF_TBL& table);
+
+/// Takes size, sampling and quantisation tables from a header that libjpeg has read up to its first
+/// scan, of whatever scans. Returns nullptr, or, for a JPEG that our own pixel stage does not
+/// decode, the name of its decoder with the reason.
+const char* read_layout(const jpeg_decompress_struct& image, Frame& frame);
 
 /// Takes the frame from a header that libjpeg has read up to its first scan. Returns nullptr, or,
 /// for a JPEG that our own stages do not decode, the name of its decoder with the reason:

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -171,6 +172,21 @@ Status Libjpeg::finish() {
   return guarded([&] { jpeg_finish_decompress(&handle_); });
 }
 
+Status Libjpeg::read_coefficients(std::span<const BlockArray> arrays) {
+  return guarded([&] {
+    jvirt_barray_ptr* const all = jpeg_read_coefficients(&handle_);
+    for (std::size_t number = 0; number < arrays.size(); ++number) {
+      const BlockArray& to = arrays[number];
+      for (unsigned row = 0; row < to.down; ++row) {
+        const JBLOCKARRAY from = handle_.mem->access_virt_barray(
+            reinterpret_cast<j_common_ptr>(&handle_), all[number], row, 1, FALSE);
+        std::memcpy(to.values + std::size_t{row} * to.across * DCTSIZE2, from[0],
+                    to.across * sizeof(JBLOCK));
+      }
+    }
+  });
+}
+
 void Libjpeg::end() {
   jpeg_abort_decompress(&handle_);
   std::ranges::fill(handle_.quant_tbl_ptrs, nullptr);
@@ -191,8 +207,7 @@ bool Libjpeg::has_multiple_scans() const {
   return jpeg_has_multiple_scans(const_cast<jpeg_decompress_struct*>(&handle_)) != FALSE;
 }
 
-std::uint64_t Libjpeg::coefficient_bytes() const {
-  if (!has_multiple_scans()) return 0;
+std::uint64_t Libjpeg::all_coefficient_bytes() const {
   const auto round_up = [](JDIMENSION blocks, int factor) {
     const auto unit = static_cast<std::uint64_t>(factor);
     return (blocks + unit - 1) / unit * unit;

@@ -17,6 +17,14 @@
 
 namespace millrace {
 
+/// Memory for a component's blocks: `down` rows of `across` blocks of 64 coefficients. A block's
+/// coefficients are in rows, lower frequencies first.
+struct BlockArray {
+  std::int16_t* values = nullptr;
+  unsigned across = 0;
+  unsigned down = 0;
+};
+
 /// libjpeg-turbo's decompressor. Its errors, and the warnings that cost pixels, become a bad
 /// `Status`. It prints nothing. No state of one image reaches the next one. After a bad `Status`
 /// only `open` and `end` may be called. Not for two threads at once.
@@ -47,6 +55,9 @@ class Libjpeg {
   /// Reads the data after the last row, up to the image's end. For images of one scan, after all
   /// rows.
   Status finish();
+  /// Reads all scans of the opened image, instead of `start`, and copies each component's blocks of
+  /// quantised coefficients. There is one array for each component.
+  Status read_coefficients(std::span<const BlockArray> arrays);
   /// Frees the image's memory and tables.
   void end();
 
@@ -62,7 +73,11 @@ class Libjpeg {
   bool has_multiple_scans() const;
   /// Returns the memory that `start` takes for all coefficients of an image of several scans; 0 for
   /// one scan.
-  std::uint64_t coefficient_bytes() const;
+  std::uint64_t coefficient_bytes() const {
+    return has_multiple_scans() ? all_coefficient_bytes() : 0;
+  }
+  /// Returns the memory that all coefficients of an image take.
+  std::uint64_t all_coefficient_bytes() const;
 
  private:
   /// The state of a failed libjpeg call: its text, and the jump back to `guarded`.
