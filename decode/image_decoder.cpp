@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "coefficients/coefficient_decoder.h"
 #include "jpeg/decoder/jpeg_decoder.h"
 #include "jpeg/jpeg_info.h"
 #include "png/png_decoder.h"
@@ -25,6 +26,8 @@ struct Codec {
   std::unique_ptr<ImageDecoder> (*make)(const std::shared_ptr<DecodeBudget>&);
   Status (*read_info)(std::span<const std::byte>, ImageInfo&);
   bool interleaves;
+  /// Whether other programs write files of this kind; messages name these.
+  bool is_file = true;
 };
 
 template <typename Decoder>
@@ -46,6 +49,8 @@ constexpr bool interleaves = std::is_base_of_v<InterleavedDecoder, Decoder>;
 
 /// Every codec. Each is given only bytes that begin as those of its kind do.
 constexpr Codec codecs[] = {
+    {ImageKind::coefficients, make<CoefficientDecoder>, read_coefficient_info,
+     interleaves<CoefficientDecoder>, false},
     {ImageKind::jpeg, make<JpegDecoder>, read_info<JpegInfo, read_jpeg_info>,
      interleaves<JpegDecoder>},
     {ImageKind::png, make<PngDecoder>, read_info<PngInfo, read_png_info>, interleaves<PngDecoder>},
@@ -69,8 +74,8 @@ std::string hex(std::span<const std::byte> bytes) {
 std::string names_of_codecs(std::string_view last_separator) {
   std::string names;
   for (const Codec& codec : codecs) {
-    if (&codec != std::begin(codecs))
-      names += &codec + 1 == std::end(codecs) ? last_separator : ", ";
+    if (!codec.is_file) continue;
+    if (!names.empty()) names += &codec + 1 == std::end(codecs) ? last_separator : ", ";
     names += to_string(codec.kind);
   }
   return names;

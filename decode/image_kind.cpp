@@ -15,14 +15,23 @@ struct Magic {
 };
 
 constexpr Magic magics[] = {
-    {0, "\xff\xd8"sv, ImageKind::jpeg},    {0, "\x89PNG\r\n\x1a\n"sv, ImageKind::png},
-    {8, "WEBP"sv, ImageKind::webp},        {0, "GIF87a"sv, ImageKind::gif},
-    {0, "GIF89a"sv, ImageKind::gif},       {0, "BM"sv, ImageKind::bmp},
-    {0, "II*\0"sv, ImageKind::tiff},       {0, "MM\0*"sv, ImageKind::tiff},
-    {4, "ftypavif"sv, ImageKind::avif},    {4, "ftypavis"sv, ImageKind::avif},
-    {4, "ftyphei"sv, ImageKind::heic},     {4, "ftyphev"sv, ImageKind::heic},
-    {4, "ftypmif1"sv, ImageKind::heic},    {0, "\xff\x0a"sv, ImageKind::jpeg_xl},
-    {4, "JXL \r\n"sv, ImageKind::jpeg_xl}, {4, "jP  \r\n"sv, ImageKind::jpeg_2000},
+    {0, "\x8aJCF\r\n\x1a\n"sv, ImageKind::coefficients},
+    {0, "\xff\xd8"sv, ImageKind::jpeg},
+    {0, "\x89PNG\r\n\x1a\n"sv, ImageKind::png},
+    {8, "WEBP"sv, ImageKind::webp},
+    {0, "GIF87a"sv, ImageKind::gif},
+    {0, "GIF89a"sv, ImageKind::gif},
+    {0, "BM"sv, ImageKind::bmp},
+    {0, "II*\0"sv, ImageKind::tiff},
+    {0, "MM\0*"sv, ImageKind::tiff},
+    {4, "ftypavif"sv, ImageKind::avif},
+    {4, "ftypavis"sv, ImageKind::avif},
+    {4, "ftyphei"sv, ImageKind::heic},
+    {4, "ftyphev"sv, ImageKind::heic},
+    {4, "ftypmif1"sv, ImageKind::heic},
+    {0, "\xff\x0a"sv, ImageKind::jpeg_xl},
+    {4, "JXL \r\n"sv, ImageKind::jpeg_xl},
+    {4, "jP  \r\n"sv, ImageKind::jpeg_2000},
 };
 
 /// Returns whether the bytes begin as a PNM. Two characters alone would match words of a text.
@@ -34,8 +43,19 @@ bool is_pnm(std::string_view bytes) {
 }  // namespace
 
 const char* to_string(ImageKind kind) {
-  constexpr const char* names[] = {"unknown", "JPEG", "PNG",  "WebP",    "GIF",       "BMP",
-                                   "TIFF",    "AVIF", "HEIC", "JPEG XL", "JPEG 2000", "PNM"};
+  constexpr const char* names[] = {"unknown",
+                                   "JPEG",
+                                   "PNG",
+                                   "WebP",
+                                   "GIF",
+                                   "BMP",
+                                   "TIFF",
+                                   "AVIF",
+                                   "HEIC",
+                                   "JPEG XL",
+                                   "JPEG 2000",
+                                   "PNM",
+                                   "JPEG coefficients"};
   return names[static_cast<std::size_t>(kind)];
 }
 

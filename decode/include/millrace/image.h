@@ -13,7 +13,7 @@
 namespace MILLRACE_API millrace {
 
 /// The image formats that are recognised, whether they can be decoded or not. `pnm` is Netpbm's
-/// family, P1 to P7.
+/// family, P1 to P7. `coefficients` is millrace's record form of a JPEG.
 enum class ImageKind {
   unknown,
   jpeg,
@@ -26,7 +26,8 @@ enum class ImageKind {
   heic,
   jpeg_xl,
   jpeg_2000,
-  pnm
+  pnm,
+  coefficients
 };
 
 /// The format's usual name: "JPEG", "PNG", "JPEG 2000", "PNM" ...; "unknown".

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coefficients/expansion_check.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "coefficients/tile.h"
+
+namespace millrace::coefficients {
+namespace {
+
+/// Blocks of a tile, in groups.
+struct TileGroups {
+  std::array<jpeg::BlockGroup, 2> groups{};
+
+  TileBlocks blocks() {
+    TileBlocks all{};
+    for (std::size_t n = 0; n < all.size(); ++n)
+      all[n] = groups[n / 4].values.data() + n % 4 * jpeg::block_side;
+    return all;
+  }
+};
+
+/// Returns whether tiles from few to many coefficients, of one and of two bytes, are expanded as in
+/// the plain code.
+bool expands_rightly() {
+  std::uint32_t last = 1;
+  // The generator of Numerical Recipes.
+  const auto number = [&last] { return (last = last * 1664525U + 1013904223U) >> 16; };
+  std::array<std::int16_t, tile_blocks * block_values> blocks{};
+  std::vector<std::uint8_t> tile;
+  for (unsigned every = 1; every <= 64; every *= 2) {
+    for (std::int16_t& value : blocks) {
+      const auto any = static_cast<int>(number() % 4096) - 2048;
+      value = static_cast<std::int16_t>(number() % every != 0 ? 0 : any >> number() % 12);
+    }
+    tile.clear();
+    pack_tile(blocks.data(), tile_blocks, tile);
+    const std::size_t bytes = tile.size();
+    tile.resize(readable_tile_bytes);
+    TileGroups made;
+    TileGroups plain;
+    const std::size_t read = expand_tile(tile.data(), made.blocks());
+    if (read != bytes || expand_tile_plain(tile.data(), plain.blocks()) != bytes) return false;
+    for (std::size_t n = 0; n < made.groups.size(); ++n)
+      if (made.groups[n].values != plain.groups[n].values) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+constinit VectorCode expansion{[] { return expands_rightly(); }};
+
+}  // namespace millrace::coefficients

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/instruction_sets.h>
+#include <millrace/detail/jpeg_recoder.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "codec/limits.h"
+#include "coefficients/file_restorer.h"
+#include "coefficients/record.h"
+#include "coefficients/skeleton.h"
+#include "jpeg/frame.h"
+#include "jpeg/libjpeg.h"
+
+namespace millrace {
+namespace {
+
+using coefficients::Coefficients;
+using coefficients::FileParts;
+
+std::uint64_t bytes_of_blocks(const jpeg::Frame& frame) {
+  std::uint64_t blocks = 0;
+  for (int component = 0; component < frame.component_count; ++component)
+    blocks += static_cast<std::uint64_t>(coefficients::blocks_across(frame, component)) *
+              static_cast<std::uint64_t>(coefficients::blocks_down(frame, component));
+  return blocks * coefficients::block_values * sizeof(std::int16_t);
+}
+
+/// Returns whether no step of an inverse transform leaves 16 bits, so that all forms of it make the
+/// same samples. The first pass multiplies a column's sum by less than 1.39 and by 4, and the
+/// second pass adds two of its results. The coefficients of 8-bit samples have sums of at most
+/// 2,897 before they are rounded.
+bool fits(const std::vector<std::int16_t>& blocks, const std::array<std::uint16_t, 64>& steps) {
+  constexpr int largest_sum = 2940;
+  for (std::size_t at = 0; at < blocks.size(); at += coefficients::block_values)
+    for (std::size_t column = 0; column < 8; ++column) {
+      int sum = 0;
+      for (std::size_t n = column; n < coefficients::block_values; n += 8)
+        sum += std::abs(blocks[at + n] * steps[n]);
+      if (sum > largest_sum) return false;
+    }
+  return true;
+}
+
+}  // namespace
+
+struct JpegRecoder::State {
+  explicit State(std::uint64_t max_scan_pixels) : libjpeg(max_scan_pixels) {}
+
+  Status read(std::span<const std::byte> jpeg, const DecodeBudget& budget);
+  Status make_record(std::span<const std::byte> jpeg, std::vector<std::byte>& record);
+  Status restore(std::span<const std::byte> record);
+
+  Libjpeg libjpeg;
+  jpeg::Frame frame;
+  Coefficients all;
+  std::vector<std::uint8_t> skeleton;
+  std::vector<std::uint8_t> file;
+  coefficients::RecordReader reader;
+};
+
+JpegRecoder::JpegRecoder(std::shared_ptr<DecodeBudget> budget)
+    : budget_(std::move(budget)),
+      state_(std::make_unique<State>(budget_->limits().max_scan_pixels)) {}
+JpegRecoder::~JpegRecoder() = default;
+
+Status JpegRecoder::store(std::span<const std::byte> jpeg, std::vector<std::byte>& record) {
+  use_right_set(jpeg::stages);
+  State& state = *state_;
+  Libjpeg& libjpeg = state.libjpeg;
+  if (Status opened = libjpeg.open(jpeg); !opened.is_ok()) return opened;
+  const jpeg_decompress_struct& image = libjpeg.image();
+  const Size size{static_cast<int>(image.image_width), static_cast<int>(image.image_height)};
+  Status made = check_pixels(size, budget_->limits());
+  if (const char* other = made.is_ok() ? jpeg::read_layout(image, state.frame) : nullptr)
+    made = Status::bad(std::string("its pixels need ") + other);
+  if (made.is_ok()) {
+    // The blocks of libjpeg, ours, and the files.
+    const std::uint64_t needed = libjpeg.all_coefficient_bytes() + bytes_of_blocks(state.frame) +
+                                 5 * std::uint64_t{jpeg.size()};
+    made = check_memory(size, needed, budget_->limits());
+    if (made.is_ok()) {
+      const DecodeBudget::Reservation reservation = budget_->take(needed);
+      made = state.make_record(jpeg, record);
+    }
+  }
+  libjpeg.end();
+  return made;
+}
+
+/// Makes the record of the opened file.
+Status JpegRecoder::State::make_record(std::span<const std::byte> jpeg,
+                                       std::vector<std::byte>& record) {
+  if (jpeg.size() > std::numeric_limits<std::uint32_t>::max())
+    return Status::bad("it has 4 GiB or more");
+  all.shape(frame);
+  std::array<BlockArray, 3> arrays;
+  for (int component = 0; component < frame.component_count; ++component)
+    arrays[static_cast<std::size_t>(component)] = {
+        .values = all.blocks[static_cast<std::size_t>(component)].data(),
+        .across = static_cast<unsigned>(coefficients::blocks_across(frame, component)),
+        .down = static_cast<unsigned>(coefficients::blocks_down(frame, component))};
+  const auto components = static_cast<std::size_t>(frame.component_count);
+  if (Status read = libjpeg.read_coefficients(std::span(arrays).first(components)); !read.is_ok())
+    return read;
+  if (libjpeg.smooths()) return Status::bad("its scans leave out precision");
+  for (std::size_t component = 0; component < components; ++component)
+    if (!fits(all.blocks[component], frame.components[component].steps))
+      return Status::bad("it has coefficients that no 8-bit image has");
+
+  const std::span bytes(reinterpret_cast<const std::uint8_t*>(jpeg.data()), jpeg.size());
+  coefficients::take_skeleton(bytes, skeleton);
+  FileParts parts{.skeleton = skeleton,
+                  .bytes = jpeg.size(),
+                  .checksum = XXH3_64bits(jpeg.data(), jpeg.size())};
+  for (const bool padding : {true, false}) {
+    parts.padding = padding;
+    if (!write_record(frame, all, parts, record))
+      return Status::bad("its record would have 4 GiB or more");
+    if (restore(record).is_ok() && std::ranges::equal(file, bytes)) return Status::ok();
+  }
+  return Status::bad("its scans are not coded as libjpeg codes them");
+}
+
+Status JpegRecoder::restore(std::span<const std::byte> record, std::vector<std::byte>& jpeg) {
+  use_right_set(jpeg::stages);
+  State& state = *state_;
+  if (Status opened = state.reader.open(record, state.frame); !opened.is_ok()) return opened;
+  const Size size{state.frame.width, state.frame.height};
+  const std::uint64_t needed =
+      bytes_of_blocks(state.frame) + 2 * std::uint64_t{state.reader.file().bytes};
+  if (Status few = check_pixels(size, budget_->limits()); !few.is_ok()) return few;
+  if (Status allowed = check_limits(size, record.size(), needed, budget_->limits());
+      !allowed.is_ok())
+    return allowed;
+  const DecodeBudget::Reservation reservation = budget_->take(needed);
+  Status restored = state.restore(record);
+  if (restored.is_ok()) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(state.file.data());
+    jpeg.assign(bytes, bytes + state.file.size());
+  }
+  return restored;
+}
+
+/// Restores the file of a record, whose header sets the frame.
+Status JpegRecoder::State::restore(std::span<const std::byte> record) {
+  if (Status opened = reader.open(record, frame); !opened.is_ok()) return opened;
+  if (!reader.has_right_checksum())
+    return Status::bad("its checksum is wrong; pack the dataset again");
+  const FileParts& parts = reader.file();
+  if (!reader.expand_all(frame, all) || !restore_file(frame, all, parts, file) ||
+      file.size() != parts.bytes || XXH3_64bits(file.data(), file.size()) != parts.checksum)
+    return Status::bad("its original file cannot be restored; pack the dataset again");
+  return Status::ok();
+}
+
+}  // namespace millrace

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "coefficients/layout.h"
+#include "jpeg/coefficients.h"
+
+namespace millrace::coefficients {
+
+/// The places of coefficients in a block that is stored row by row, in the zigzag order.
+inline constexpr std::array<std::uint8_t, block_values> zigzag_places = [] {
+  std::array<std::uint8_t, block_values> places{};
+  for (std::size_t n = 0; n < places.size(); ++n)
+    places[n] = static_cast<std::uint8_t>(jpeg::zigzag_offsets[n] / jpeg::BlockGroup::row_values *
+                                              jpeg::block_side +
+                                          jpeg::zigzag_offsets[n] % jpeg::BlockGroup::row_values);
+  return places;
+}();
+
+/// Appends the tile of 1 to 8 blocks. A block is 64 coefficients, row by row.
+void pack_tile(const std::int16_t* blocks, int count, std::vector<std::uint8_t>& to);
+
+/// The first coefficient of each block of a tile, in groups of blocks (`jpeg::BlockGroup`).
+using TileBlocks = std::array<std::int16_t*, tile_blocks>;
+
+/// Bytes that may be read from a tile's begin on, whatever its content.
+inline constexpr std::size_t readable_tile_bytes = most_tile_bytes + 64;
+
+/// Expands a tile's eight blocks with the instruction set that Highway chooses. Returns the tile's
+/// bytes, or 0 for a corrupt tile; the blocks are then unspecified. `readable_tile_bytes` must be
+/// readable.
+std::size_t expand_tile(const std::uint8_t* tile, const TileBlocks& blocks);
+
+/// Does the same in plain code.
+std::size_t expand_tile_plain(const std::uint8_t* tile, const TileBlocks& blocks);
+
+/// The parts of a tile whose place is known without its AC coefficients.
+struct TileParts {
+  /// Bit i is set if the coefficient at place i + 1 of the zigzag order is stored.
+  std::array<std::uint64_t, tile_blocks> masks;
+  const std::uint8_t* nibbles;
+  const std::uint8_t* escapes;
+
+  /// Stores the DC coefficients, after all others of the blocks.
+  void put_dc(const TileBlocks& blocks) const {
+    for (unsigned block = 0; block < blocks.size(); ++block) {
+      const unsigned bit = block * dc_bits_;
+      const std::uint32_t field = load<std::uint32_t>(dc_fields_ + bit / 8) >> bit % 8 & dc_mask_;
+      *blocks[block] = static_cast<std::int16_t>(dc_least_ + field);
+    }
+  }
+
+  /// Returns false for a corrupt tile.
+  bool read(const std::uint8_t* tile) {
+    dc_least_ = load<std::uint16_t>(tile);
+    dc_bits_ = tile[2];
+    if (dc_bits_ > most_dc_bits) return false;
+    dc_mask_ = (1U << dc_bits_) - 1;
+    dc_fields_ = tile + 3;
+    const std::uint8_t* next = dc_fields_ + dc_bits_;
+    const auto lengths = load<std::uint32_t>(next);
+    // A length is at most 8: its highest bit excludes the others.
+    if ((lengths >> 3 & (lengths | lengths >> 1 | lengths >> 2) & 0x11111111U) != 0) return false;
+    next += sizeof lengths;
+    std::uint64_t any = 0;
+    unsigned count = 0;
+    for (unsigned block = 0; block < masks.size(); ++block) {
+      const unsigned bytes = lengths >> 4 * block & 15;
+      const std::uint64_t mask = load<std::uint64_t>(next) & kept_bits[bytes];
+      masks[block] = mask;
+      any |= mask;
+      count += static_cast<unsigned>(std::popcount(mask));
+      next += bytes;
+    }
+    nibbles = next;
+    escapes = next + (count + 1) / 2;
+    return any >> (block_values - 1) == 0;
+  }
+
+ private:
+  static constexpr std::array<std::uint64_t, 9> kept_bits = [] {
+    std::array<std::uint64_t, 9> bits{};
+    for (unsigned bytes = 1; bytes < bits.size(); ++bytes) bits[bytes] = ~0ULL >> (64 - 8 * bytes);
+    return bits;
+  }();
+
+  std::uint32_t dc_least_;
+  std::uint32_t dc_bits_;
+  std::uint32_t dc_mask_;
+  const std::uint8_t* dc_fields_;
+};
+
+}  // namespace millrace::coefficients

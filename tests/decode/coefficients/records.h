@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+#include <millrace/detail/jpeg_recoder.h>
+#include <millrace/image_decoder.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "support/jpeg_samples.h"
+
+namespace millrace::testing {
+
+/// A recoder for tests, and the records of JPEGs.
+class Recoder {
+ public:
+  /// Returns the record of a JPEG; empty if it must stay a JPEG. `reason` then says why.
+  Bytes record_of(const Bytes& jpeg) {
+    Bytes record;
+    const Status stored = recoder_.store(jpeg, record);
+    reason = stored.reason();
+    if (!stored.is_ok()) record.clear();
+    return record;
+  }
+  /// Returns the original file; empty for a corrupt record.
+  Bytes file_of(const Bytes& record) {
+    Bytes file;
+    const Status restored = recoder_.restore(record, file);
+    reason = restored.reason();
+    if (!restored.is_ok()) file.clear();
+    return file;
+  }
+
+  std::string reason;
+
+ private:
+  JpegRecoder recoder_{std::make_shared<DecodeBudget>()};
+};
+
+/// Returns whether two decoders make the same pixels of a region, one from a JPEG and the other from
+/// its record.
+inline ::testing::AssertionResult same_pixels(ImageDecoder& of_jpeg, const Bytes& jpeg,
+                                              ImageDecoder& of_record, const Bytes& record,
+                                              const Region& region, int reduction = 1) {
+  PixelView first, second;
+  for (const auto& [decoder, bytes, view] :
+       {std::tuple{&of_jpeg, &jpeg, &first}, std::tuple{&of_record, &record, &second}}) {
+    Status decoded = decoder->open(*bytes);
+    if (decoded.is_ok())
+      decoded = reduction == 1 ? decoder->decode(region, *view)
+                               : decoder->decode_reduced(region, reduction, *view);
+    if (!decoded.is_ok()) return ::testing::AssertionFailure() << decoded.reason();
+  }
+  for (int row = 0; row < region.height; ++row)
+    if (std::memcmp(first.pixels + static_cast<std::size_t>(row) * first.stride,
+                    second.pixels + static_cast<std::size_t>(row) * second.stride,
+                    static_cast<std::size_t>(region.width) * 3) != 0)
+      return ::testing::AssertionFailure()
+             << "row " << row << " differs in region " << region.width << " x " << region.height
+             << " at (" << region.x << ", " << region.y << "), reduced to 1/" << reduction;
+  return ::testing::AssertionSuccess();
+}
+
+}  // namespace millrace::testing
