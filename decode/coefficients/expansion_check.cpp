@@ -30,16 +30,14 @@ bool expands_rightly() {
   // The generator of Numerical Recipes.
   const auto number = [&last] { return (last = last * 1664525U + 1013904223U) >> 16; };
   std::array<std::int16_t, tile_blocks * block_values> blocks{};
-  std::vector<std::uint8_t> tile;
+  std::vector<std::uint8_t> tile(readable_tile_bytes);
   for (unsigned every = 1; every <= 64; every *= 2) {
     for (std::int16_t& value : blocks) {
       const auto any = static_cast<int>(number() % 4096) - 2048;
       value = static_cast<std::int16_t>(number() % every != 0 ? 0 : any >> number() % 12);
     }
-    tile.clear();
-    pack_tile(blocks.data(), tile_blocks, tile);
-    const std::size_t bytes = tile.size();
-    tile.resize(readable_tile_bytes);
+    const auto bytes =
+        static_cast<std::size_t>(pack_tile(blocks.data(), tile_blocks, tile.data()) - tile.data());
     TileGroups made;
     TileGroups plain;
     const std::size_t read = expand_tile(tile.data(), made.blocks());

@@ -36,13 +36,13 @@ std::uint64_t bytes_of_blocks(const jpeg::Frame& frame) {
 /// 2,897 before they are rounded.
 bool fits(const std::vector<std::int16_t>& blocks, const std::array<std::uint16_t, 64>& steps) {
   constexpr int largest_sum = 2940;
-  for (std::size_t at = 0; at < blocks.size(); at += coefficients::block_values)
-    for (std::size_t column = 0; column < 8; ++column) {
-      int sum = 0;
-      for (std::size_t n = column; n < coefficients::block_values; n += 8)
-        sum += std::abs(blocks[at + n] * steps[n]);
-      if (sum > largest_sum) return false;
-    }
+  for (std::size_t at = 0; at < blocks.size(); at += coefficients::block_values) {
+    std::array<int, 8> sums{};
+    for (std::size_t n = 0; n < coefficients::block_values; n += 8)
+      for (std::size_t column = 0; column < 8; ++column)
+        sums[column] += std::abs(blocks[at + n + column] * steps[n + column]);
+    if (std::ranges::max(sums) > largest_sum) return false;
+  }
   return true;
 }
 

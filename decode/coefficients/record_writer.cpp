@@ -9,17 +9,20 @@
 namespace millrace::coefficients {
 namespace {
 
-/// Appends a row of blocks: the offsets of its tiles' ends, then the tiles. `row_bytes` is scratch.
-void append_row(const std::int16_t* blocks, int across, std::vector<std::uint8_t>& row_bytes,
+/// Appends a row of blocks: the offsets of its tiles' ends, then the tiles. `tiles` and `ends` are
+/// scratch memory.
+void append_row(const std::int16_t* blocks, int across, std::vector<std::uint8_t>& tiles,
                 std::vector<std::uint32_t>& ends, std::vector<std::uint8_t>& to) {
-  row_bytes.clear();
+  const auto count = static_cast<std::size_t>((across + tile_blocks - 1) / tile_blocks);
+  tiles.resize(std::max(tiles.size(), count * writable_tile_bytes));
+  std::uint8_t* next = tiles.data();
   ends.clear();
   for (int first = 0; first < across; first += tile_blocks) {
-    pack_tile(blocks + static_cast<std::size_t>(first) * block_values,
-              std::min(tile_blocks, across - first), row_bytes);
-    ends.push_back(static_cast<std::uint32_t>(row_bytes.size()));
+    next = pack_tile(blocks + static_cast<std::size_t>(first) * block_values,
+                     std::min(tile_blocks, across - first), next);
+    ends.push_back(static_cast<std::uint32_t>(next - tiles.data()));
   }
-  const bool is_short = ends.size() * sizeof(std::uint16_t) + row_bytes.size() <= longest_short_row;
+  const bool is_short = ends.size() * sizeof(std::uint16_t) + ends.back() <= longest_short_row;
   const std::size_t entry_bytes = is_short ? sizeof(std::uint16_t) : sizeof(std::uint32_t);
   const std::size_t table_bytes = ends.size() * entry_bytes;
   std::size_t at = to.size();
@@ -32,7 +35,7 @@ void append_row(const std::int16_t* blocks, int across, std::vector<std::uint8_t
       store(offset, to.data() + at);
     at += entry_bytes;
   }
-  to.insert(to.end(), row_bytes.begin(), row_bytes.end());
+  to.insert(to.end(), tiles.data(), next);
 }
 
 }  // namespace
@@ -62,7 +65,7 @@ bool write_record(const jpeg::Frame& frame, const Coefficients& coefficients, co
   }
   std::size_t entry = bytes.size();
   bytes.resize(entry + (rows + 1) * sizeof(std::uint32_t));
-  std::vector<std::uint8_t> row_bytes;
+  std::vector<std::uint8_t> tiles;
   std::vector<std::uint32_t> ends;
   constexpr std::size_t longest = std::numeric_limits<std::uint32_t>::max();
   for (int component = 0; component < frame.component_count; ++component) {
@@ -71,7 +74,7 @@ bool write_record(const jpeg::Frame& frame, const Coefficients& coefficients, co
     for (int row = 0; row < blocks_down(frame, component); ++row) {
       store(static_cast<std::uint32_t>(bytes.size()), bytes.data() + entry);
       entry += sizeof(std::uint32_t);
-      append_row(blocks, across, row_bytes, ends, bytes);
+      append_row(blocks, across, tiles, ends, bytes);
       blocks += static_cast<std::size_t>(across) * block_values;
       if (bytes.size() > longest) return false;
     }

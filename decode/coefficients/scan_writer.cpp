@@ -26,8 +26,8 @@ class ScanCoder {
       : frame_(frame), coefficients_(coefficients), scan_(scan), bits_(to) {}
 
   bool code() {
-    const bool coded = scan_.component_count == 1 ? code_component() : code_mcus();
-    return coded && end_segment();
+    bits_.reserve();
+    return (scan_.component_count == 1 ? code_component() : code_mcus()) && end_segment();
   }
 
  private:
@@ -85,11 +85,12 @@ class ScanCoder {
   }
   bool end_segment() {
     if (!end_run()) return false;
-    bits_.fill_byte(scan_.padding);
+    bits_.end_segment(scan_.padding);
     return true;
   }
 
   bool code_block(int n, Block block) {
+    bits_.reserve();
     const auto number = static_cast<std::size_t>(n);
     const Scan::Component& component = scan_.components[number];
     if (!scan_.progressive) return code_dc(number, block[0]) && code_ac(*component.ac, block);
@@ -106,33 +107,25 @@ class ScanCoder {
     const int difference = value - predictors_[n];
     predictors_[n] = value;
     const unsigned bits = bits_of(difference);
-    if (!scan_.components[n].dc->put(bits, bits_)) return false;
-    bits_.put(coded(difference), bits);
-    return true;
+    return bits <= most_bits && scan_.components[n].dc->put(bits, coded(difference), bits, bits_);
   }
 
   bool put_value(const SymbolCodes& codes, unsigned zeros, int value) {
-    constexpr unsigned most_bits = 15;
     const unsigned bits = bits_of(value);
-    if (bits > most_bits || !codes.put(zeros << 4 | bits, bits_)) return false;
-    bits_.put(coded(value), bits);
-    return true;
+    return bits <= most_bits && codes.put(zeros << 4 | bits, coded(value), bits, bits_);
   }
 
   bool code_ac(const SymbolCodes& codes, Block block) {
-    unsigned zeros = 0;
-    for (std::size_t n = 1; n < block_values; ++n) {
-      const int value = block[zigzag_places[n]];
-      if (value == 0) {
-        ++zeros;
-        continue;
-      }
+    unsigned last = 0;
+    for (std::uint64_t left = stored_places(block) & ~1ULL; left != 0; left &= left - 1) {
+      const auto n = static_cast<unsigned>(std::countr_zero(left));
+      unsigned zeros = n - last - 1;
+      last = n;
       for (; zeros > 15; zeros -= 16)
         if (!codes.put(sixteen_zeros, bits_)) return false;
-      if (!put_value(codes, zeros, value)) return false;
-      zeros = 0;
+      if (!put_value(codes, zeros, block[zigzag_places[n]])) return false;
     }
-    return zeros == 0 || codes.put(0, bits_);
+    return last == block_values - 1 || codes.put(0, bits_);
   }
 
   bool code_ac_first(const SymbolCodes& codes, Block block) {
@@ -196,8 +189,7 @@ class ScanCoder {
   bool end_run() {
     if (run_ == 0) return true;
     const auto bits = static_cast<unsigned>(std::bit_width(run_)) - 1;
-    if (!run_codes_->put(bits << 4, bits_)) return false;
-    bits_.put(run_, bits);
+    if (!run_codes_->put(bits << 4, run_, bits, bits_)) return false;
     run_ = 0;
     put_bits(run_corrections_);
     return true;
@@ -207,6 +199,7 @@ class ScanCoder {
     all.clear();
   }
 
+  static constexpr unsigned most_bits = 15;
   static constexpr unsigned longest_run = 0x7FFF;
   /// libjpeg's buffer holds 1,000 corrections, and must have room for those of one more block.
   static constexpr std::size_t most_corrections = 1000 - block_values + 1;

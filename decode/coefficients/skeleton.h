@@ -23,8 +23,8 @@ struct Segment {
   std::size_t end = 0;
 };
 
-/// Finds the next marker from offset `at` on, with its whole segment. nullopt at EOI, or if there
-/// is none.
+/// Finds the next marker from offset `at` on, with its whole segment. nullopt at EOI, or at the end
+/// of the bytes.
 std::optional<Segment> next_segment(std::span<const std::uint8_t> bytes, std::size_t at);
 
 /// Makes the skeleton of a file.

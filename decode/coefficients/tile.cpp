@@ -2,89 +2,95 @@
 #include "coefficients/tile.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "jpeg/coefficients.h"
 
 namespace millrace::coefficients {
 namespace {
 
-/// Appends fields of any number of bits, from each byte's lowest bit on.
-class FieldWriter {
- public:
-  explicit FieldWriter(std::vector<std::uint8_t>& to) : to_(to) {}
+/// Bits of the zigzag order for the bits of a row of a block.
+constexpr auto places_of_rows = [] {
+  std::array<std::array<std::uint64_t, 256>, jpeg::block_side> all{};
+  for (std::size_t n = 0; n < zigzag_places.size(); ++n)
+    for (std::size_t bits = 0; bits < 256; ++bits)
+      if ((bits >> zigzag_places[n] % 8 & 1) != 0)
+        all[zigzag_places[n] / 8][bits] |= std::uint64_t{1} << n;
+  return all;
+}();
 
-  void put(std::uint32_t value, unsigned bits) {
-    held_ |= std::uint64_t{value} << count_;
-    for (count_ += bits; count_ >= 8; count_ -= 8, held_ >>= 8)
-      to_.push_back(static_cast<std::uint8_t>(held_));
-  }
-  void fill_byte() {
-    if (count_ > 0) to_.push_back(static_cast<std::uint8_t>(held_));
-    held_ = count_ = 0;
-  }
-
- private:
-  std::vector<std::uint8_t>& to_;
-  std::uint64_t held_ = 0;
-  unsigned count_ = 0;
-};
-
-template <typename Number>
-void append(Number number, std::vector<std::uint8_t>& to) {
-  to.resize(to.size() + sizeof number);
-  store(number, to.data() + to.size() - sizeof number);
-}
-
-void pack_dc(const std::int16_t* blocks, int count, std::vector<std::uint8_t>& to) {
+/// Writes the least DC coefficient, the width and the fields. Returns the next byte.
+std::uint8_t* pack_dc(const std::int16_t* blocks, int count, std::uint8_t* to) {
   std::array<int, tile_blocks> values{};
   for (int block = 0; block < tile_blocks; ++block)
     values[static_cast<std::size_t>(block)] =
         blocks[static_cast<std::size_t>(std::min(block, count - 1)) * block_values];
   const auto [least, most] = std::ranges::minmax(values);
   const auto bits = static_cast<unsigned>(std::bit_width(static_cast<unsigned>(most - least)));
-  append(static_cast<std::int16_t>(least), to);
-  to.push_back(static_cast<std::uint8_t>(bits));
-  FieldWriter fields(to);
-  for (const int value : values) fields.put(static_cast<std::uint32_t>(value - least), bits);
+  store(static_cast<std::int16_t>(least), to);
+  to[2] = static_cast<std::uint8_t>(bits);
+  to += 3;
+  std::uint64_t held = 0;
+  unsigned held_bits = 0;
+  for (const int value : values) {
+    held |= static_cast<std::uint64_t>(value - least) << held_bits;
+    for (held_bits += bits; held_bits >= 8; held_bits -= 8, held >>= 8)
+      *to++ = static_cast<std::uint8_t>(held);
+  }
+  return to;
 }
 
 }  // namespace
 
-void pack_tile(const std::int16_t* blocks, int count, std::vector<std::uint8_t>& to) {
-  pack_dc(blocks, count, to);
-  std::array<std::uint64_t, tile_blocks> masks{};
+std::uint64_t stored_places(const std::int16_t* block) {
+  std::array<std::uint8_t, block_values> is_stored;
+  for (std::size_t n = 0; n < is_stored.size(); ++n) is_stored[n] = block[n] != 0 ? 1 : 0;
+  std::uint64_t places = 0;
+  for (std::size_t row = 0; row < places_of_rows.size(); ++row) {
+    // The product's highest byte has the lowest bits of the eight bytes.
+    const auto bytes = load<std::uint64_t>(is_stored.data() + 8 * row);
+    places |= places_of_rows[row][bytes * 0x0102040810204080U >> 56];
+  }
+  return places;
+}
+
+std::uint8_t* pack_tile(const std::int16_t* blocks, int count, std::uint8_t* to) {
+  std::uint8_t* next = pack_dc(blocks, count, to);
   std::array<std::int16_t, std::size_t{tile_blocks} * (block_values - 1)> values;
   std::size_t value_count = 0;
-  for (int block = 0; block < count; ++block)
-    for (std::size_t n = 1; n < block_values; ++n) {
-      const std::int16_t value =
-          blocks[static_cast<std::size_t>(block) * block_values + zigzag_places[n]];
-      values[value_count] = value;
-      value_count += value != 0 ? 1 : 0;
-      masks[static_cast<std::size_t>(block)] |= std::uint64_t{value != 0} << (n - 1);
-    }
-  const auto mask_bytes = [](std::uint64_t mask) {
-    return (static_cast<unsigned>(std::bit_width(mask)) + 7) / 8;
-  };
-  FieldWriter fields(to);
-  for (const std::uint64_t mask : masks) fields.put(mask_bytes(mask), 4);
-  for (const std::uint64_t mask : masks)
-    for (unsigned byte = 0; byte < mask_bytes(mask); ++byte)
-      to.push_back(static_cast<std::uint8_t>(mask >> 8 * byte));
-  const auto is_long = [](int value) { return value < least_nibble || value > most_nibble; };
-  const auto is_wide = [](int value) { return value < least_byte || value > most_byte; };
-  bool any_wide = false;
-  for (std::size_t n = 0; n < value_count; ++n)
-    fields.put(is_long(values[n]) ? 0 : static_cast<std::uint32_t>(values[n]) & 15, 4);
-  fields.fill_byte();
-  for (std::size_t n = 0; n < value_count; ++n) {
-    if (!is_long(values[n])) continue;
-    any_wide = any_wide || is_wide(values[n]);
-    to.push_back(is_wide(values[n]) ? wide_byte : static_cast<std::uint8_t>(values[n]));
+  std::uint8_t* mask_to = next + sizeof(std::uint32_t);
+  std::uint32_t lengths = 0;
+  for (int n = 0; n < count; ++n, blocks += block_values) {
+    const std::uint64_t mask = stored_places(blocks) >> 1;
+    const auto bytes = (static_cast<unsigned>(std::bit_width(mask)) + 7) / 8;
+    lengths |= bytes << 4 * n;
+    store(mask, mask_to);
+    mask_to += bytes;
+    for (std::uint64_t left = mask; left != 0; left &= left - 1)
+      values[value_count++] =
+          blocks[zigzag_places[static_cast<std::size_t>(std::countr_zero(left)) + 1]];
   }
-  if (!any_wide) return;
-  for (std::size_t n = 0; n < value_count; ++n)
-    if (is_wide(values[n])) append(values[n], to);
+  store(lengths, next);
+  std::uint8_t* const nibbles = mask_to;
+  std::uint8_t* escapes = nibbles + (value_count + 1) / 2;
+  std::fill(nibbles, escapes, std::uint8_t{0});
+  // One more than a tile has, since a value is written before it counts.
+  std::array<std::int16_t, std::size_t{tile_blocks} * (block_values - 1) + 1> wide;
+  std::size_t wide_count = 0;
+  for (std::size_t n = 0; n < value_count; ++n) {
+    // Without branches, since nothing predicts which values have bytes of their own.
+    const int value = values[n];
+    const bool is_long = value < least_nibble || value > most_nibble;
+    const bool is_wide = value < least_byte || value > most_byte;
+    const int nibble = is_long ? 0 : value & 15;
+    nibbles[n / 2] = static_cast<std::uint8_t>(nibbles[n / 2] | nibble << n % 2 * 4);
+    *escapes = is_wide ? wide_byte : static_cast<std::uint8_t>(value);
+    escapes += is_long ? 1 : 0;
+    wide[wide_count] = values[n];
+    wide_count += is_wide ? 1 : 0;
+  }
+  std::memcpy(escapes, wide.data(), wide_count * sizeof wide[0]);
+  return escapes + wide_count * sizeof wide[0];
 }
 
 std::size_t expand_tile_plain(const std::uint8_t* tile, const TileBlocks& blocks) {

@@ -22,8 +22,15 @@ inline constexpr std::array<std::uint8_t, block_values> zigzag_places = [] {
   return places;
 }();
 
-/// Appends the tile of 1 to 8 blocks. A block is 64 coefficients, row by row.
-void pack_tile(const std::int16_t* blocks, int count, std::vector<std::uint8_t>& to);
+/// Returns the places of a block's coefficients that are not 0, in the zigzag order, as bits.
+std::uint64_t stored_places(const std::int16_t* block);
+
+/// Bytes that may be written from a tile's begin on.
+inline constexpr std::size_t writable_tile_bytes = most_tile_bytes + sizeof(std::uint64_t);
+
+/// Writes the tile of 1 to 8 blocks, and returns the byte after it. A block is 64 coefficients, row
+/// by row.
+std::uint8_t* pack_tile(const std::int16_t* blocks, int count, std::uint8_t* to);
 
 /// The first coefficient of each block of a tile, in groups of blocks (`jpeg::BlockGroup`).
 using TileBlocks = std::array<std::int16_t*, tile_blocks>;

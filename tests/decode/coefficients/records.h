@@ -7,6 +7,8 @@
 
 #include <cstring>
 #include <memory>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "support/jpeg_samples.h"
@@ -39,8 +41,8 @@ class Recoder {
   JpegRecoder recoder_{std::make_shared<DecodeBudget>()};
 };
 
-/// Returns whether two decoders make the same pixels of a region, one from a JPEG and the other from
-/// its record.
+/// Returns whether two decoders make the same pixels of a region, one from a JPEG and the other
+/// from its record.
 inline ::testing::AssertionResult same_pixels(ImageDecoder& of_jpeg, const Bytes& jpeg,
                                               ImageDecoder& of_record, const Bytes& record,
                                               const Region& region, int reduction = 1) {
