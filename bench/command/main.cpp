@@ -37,6 +37,7 @@ int run(int argc, char** argv) {
 
   std::vector<millrace::cli::Command> commands;
   commands.push_back(millrace::cli::add_pack(app));
+  commands.push_back(millrace::cli::add_recode(app));
   commands.push_back(millrace::cli::add_index(app));
   commands.push_back(millrace::cli::add_inspect(app));
   commands.push_back(millrace::cli::add_verify(app));

@@ -42,8 +42,8 @@ ROOMS = {
     "gpu": ["pixel", "device"],
     "bench": ["measure/text", "measure/machine", "measure/page", "measure/device", "measure/bench",
               "measure/diagnose", "measure/tune", "command/console", "command/device",
-              "command/run", "command/dataset/annotations", "command/dataset", "command/image",
-              "micro", "command", "c"],
+              "command/run", "command/dataset/annotations", "command/dataset/images",
+              "command/dataset", "command/image", "micro", "command", "c"],
 }
 # The folders whose public headers a folder may include. All others (bench, examples, tests) may
 # include all.

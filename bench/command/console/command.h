@@ -24,6 +24,7 @@ Command add_diagnose(CLI::App& millrace);
 Command add_index(CLI::App& millrace);
 Command add_inspect(CLI::App& millrace);
 Command add_pack(CLI::App& millrace);
+Command add_recode(CLI::App& millrace);
 Command add_recipe_command(CLI::App& millrace);
 Command add_topology(CLI::App& millrace);
 Command add_tune(CLI::App& millrace);

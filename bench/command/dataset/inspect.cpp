@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <millrace/dataset.h>
+#include <millrace/detail/jpeg_recoder.h>
 #include <millrace/error.h>
 #include <millrace/runtime.h>
 
@@ -9,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "command/console/command.h"
 #include "command/console/dataset_option.h"
@@ -61,7 +63,15 @@ int inspect_record(const InspectOptions& options, const Dataset& dataset) {
   if (options.out != "-" && options.json != "-") print_text(to_text(dataset, view));
   if (!options.json.empty()) write_text(options.json, to_json(dataset, view));
   if (!options.out.empty()) {
-    const std::span<const std::byte> image = view.record["image"];
+    std::span<const std::byte> image = view.record["image"];
+    std::vector<std::byte> file;
+    if (image_kind(image) == ImageKind::coefficients) {
+      const Status restored = JpegRecoder(std::make_shared<DecodeBudget>()).restore(image, file);
+      if (!restored.is_ok())
+        throw Error(ErrorCode::bad_record, fmt::format("record {} ({}): {}", index,
+                                                       printable(view.key), restored.reason()));
+      image = file;
+    }
     write_text(options.out, {reinterpret_cast<const char*>(image.data()), image.size()});
     if (options.out != "-" && options.json != "-")
       print_text(fmt::format("wrote {} bytes of image to {}\n", image.size(), options.out));
@@ -96,7 +106,8 @@ Command add_inspect(CLI::App& millrace) {
           ->transform(between(std::uint64_t{0}, UINT64_MAX));
   CLI::Option* out =
       app->add_option("--out", options->out,
-                      "Write the record's image bytes, as they are stored, to a file; - is stdout")
+                      "Write the record's image file to a file, restored if its coefficients are "
+                      "stored; - is stdout")
           ->needs(record)
           ->check(output_check(true));
   app->add_flag("--force", options->force, "Replace the file of --out if it exists")->needs(out);

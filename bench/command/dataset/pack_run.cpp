@@ -25,8 +25,8 @@
 #include "command/console/output_file.h"
 #include "command/console/progress.h"
 #include "command/console/streams.h"
+#include "command/dataset/images/pack_image.h"
 #include "command/dataset/index_run.h"
-#include "command/dataset/pack_image.h"
 #include "command/dataset/pack_listing.h"
 #include "command/dataset/pack_source.h"
 #include "measure/text/text.h"
@@ -35,6 +35,12 @@ namespace millrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Text that tells the packs of one input in several forms apart.
+const char* stored_text(StoredForm form) {
+  constexpr const char* texts[] = {"", ", stored as coefficients", ", stored as JPEGs"};
+  return texts[static_cast<std::size_t>(form)];
+}
 
 /// One run of the command. Workers read and check images; this thread writes them in order.
 class Packing {
@@ -77,6 +83,12 @@ class Packing {
   /// Counts only this run.
   std::map<std::string, std::uint64_t> other_decoders_;
   std::uint64_t repaired_ = 0;
+  /// Images that this run stored as coefficients, with their bytes before and after.
+  std::uint64_t recoded_ = 0;
+  std::uint64_t recoded_from_ = 0;
+  std::uint64_t recoded_to_ = 0;
+  /// JPEGs that are not stored as coefficients, by the reason. Counts only this run.
+  std::map<std::string, std::uint64_t> staying_;
   /// Number of the listing's images that are done, including those before a resume.
   std::size_t done_ = 0;
   std::uint64_t records_before_ = 0;
@@ -107,7 +119,7 @@ int Packing::run() {
     return indexed || store_index() ? code : interrupt_->exit_code();
   }
 
-  progress_.emplace(stderr, "packed", listing().images.size() - done_);
+  progress_.emplace(stderr, options_.done, listing().images.size() - done_);
   pack_all();
   const double seconds = progress_->seconds();
   progress_.reset();
@@ -126,8 +138,8 @@ int Packing::run() {
   const std::string before =
       records_before_ == 0 ? "" : fmt::format(", {} of them before", records_before_);
   const int code = end_complete(fmt::format(
-      "packed {} records ({}, {:.1f} MB) in {:.1f} s{}: {}", writer_->size(), classes_text(),
-      static_cast<double>(bytes_) / 1e6, seconds, before, options_.out));
+      "{} {} records ({}, {:.1f} MB) in {:.1f} s{}: {}", options_.done, writer_->size(),
+      classes_text(), static_cast<double>(bytes_) / 1e6, seconds, before, options_.out));
   return is_indexed() && !store_index() ? interrupt_->exit_code() : code;
 }
 
@@ -191,7 +203,7 @@ void Packing::open_writer() {
   options.overwrite = options_.force;
   options.resume = options_.resume;
   options.commit_bytes = options_.commit_bytes;
-  options.source = source_->identity();
+  options.source = source_->identity() + stored_text(options_.store);
   options.shards = options_.shards;
   options.source_items = listing().images.size();
   options.shard_bytes = options_.shard_bytes;
@@ -250,7 +262,8 @@ auto Packing::read(const Call& call) const {
 
 void Packing::pack_all() {
   Runtime runtime({.workers = options_.workers});
-  const std::shared_ptr<Decoders> decoders = make_decoders(runtime.workers(), options_.limits);
+  const std::shared_ptr<Decoders> decoders =
+      make_decoders(runtime.workers(), options_.limits, options_.store);
   std::deque<std::shared_ptr<ReadImages>> reading;
   std::size_t begun = done_;
   // Queues a job of images: enough for workers to stay busy while this thread writes, and bounded
@@ -318,6 +331,12 @@ void Packing::append(const CheckedImage& image) {
   labels_.insert(label);
   bytes_ += image.bytes.size();
   repaired_ += image.header.repaired ? 1 : 0;
+  if (image.recoded_bytes > 0) {
+    ++recoded_;
+    recoded_from_ += image.recoded_bytes;
+    recoded_to_ += image.bytes.size();
+  }
+  if (!image.stays.empty()) ++staying_[image.stays];
   const std::string_view decoder = image.header.decoder;
   if (!decoder.empty() && !decoder.starts_with("millrace")) ++other_decoders_[std::string(decoder)];
 }
@@ -338,6 +357,13 @@ std::string Packing::kept_text() const {
 int Packing::end_complete(const std::string& done) const {
   report_left_out();
   print_text(printable(done) + "\n");
+  if (options_.store == StoredForm::coefficients)
+    print_text(fmt::format("stored as coefficients: {} ({:.1f} MB, as JPEGs {:.1f} MB)\n",
+                           count_text(recoded_, "image"), static_cast<double>(recoded_to_) / 1e6,
+                           static_cast<double>(recoded_from_) / 1e6));
+  for (const auto& [reason, images] : staying_)
+    print_text(
+        fmt::format("stays as JPEG: {}: {}\n", count_text(images, "image"), printable(reason)));
   for (const auto& [decoder, images] : other_decoders_)
     print_text(fmt::format("decoded by {}: {}\n", decoder, count_text(images, "image")));
   if (repaired_ > 0)

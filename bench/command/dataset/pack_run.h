@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "command/dataset/images/image_recoder.h"
+
 namespace millrace::cli {
 
 /// Arguments of `millrace pack`.
@@ -32,6 +34,9 @@ struct PackOptions {
   unsigned workers = 0;
   DecodeLimits limits;
   std::uint64_t max_expansion = 100;
+  StoredForm store = StoredForm::unchanged;
+  /// Name of what is done, for messages: "packed" or "recoded".
+  const char* done = "packed";
   /// The kind of seek index to store; nullopt = none.
   std::optional<IndexPoints> index = IndexPoints::tiles;
 };

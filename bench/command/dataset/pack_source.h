@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "command/dataset/annotations/coco.h"
-#include "command/dataset/pack_image.h"
+#include "command/dataset/images/pack_image.h"
 #include "command/dataset/pack_listing.h"
 #include "command/dataset/pack_run.h"
 #include "command/dataset/pack_tar.h"

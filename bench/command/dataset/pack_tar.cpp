@@ -19,7 +19,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "command/dataset/pack_image.h"
+#include "command/dataset/images/pack_image.h"
 
 namespace millrace::cli {
 namespace {

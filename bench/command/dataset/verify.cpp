@@ -69,6 +69,8 @@ std::string done_text(const VerifyOptions& options, const VerifyResult& result) 
     text += ", no field \"image\" to decode";
   if (options.deep)
     text += fmt::format(", the seek index of {} verified", count_text(result.proved, "image"));
+  if (result.restored > 0)
+    text += fmt::format(", {} restored", count_text(result.restored, "JPEG file"));
   if (result.found_fingerprint)
     text += fingerprint_differs(result) ? ", fingerprint differs" : ", fingerprint matches";
   return text + fmt::format("; {:.1f} s", result.seconds);
@@ -117,6 +119,7 @@ std::string to_json(const VerifyOptions& options, const Dataset& dataset,
                      {"images_decoded", result.decoded},
                      {"images_repaired", result.repaired},
                      {"indices_proved", result.proved},
+                     {"files_restored", result.restored},
                      {"bytes", result.bytes},
                      {"seconds", result.seconds},
                      {"fingerprint", hex_or_null(result.fingerprint)},
@@ -135,7 +138,7 @@ int run_verify(const VerifyOptions& options) {
   const std::vector<std::string> warnings = dataset->facts().warnings;
   for (const std::string& warning : warnings) print_note(warning);
   const VerifyDepth depth = options.quick  ? VerifyDepth::records
-                            : options.deep ? VerifyDepth::indices
+                            : options.deep ? VerifyDepth::deep
                                            : VerifyDepth::images;
   const VerifyResult result = verify(dataset, depth, options.limits, runtime, interrupt);
   if (options.json != "-") print_text(to_text(options, *dataset, result));
@@ -154,7 +157,8 @@ Command add_verify(CLI::App& millrace) {
   CLI::Option* quick =
       app->add_flag("--quick", options->quick, "Structure and checksums only; decode nothing");
   app->add_flag("--deep", options->deep,
-                "Also verify the stored seek index of each image, by decoding with it and without")
+                "Also verify the stored seek index of each image, by decoding with it and without, "
+                "and restore the file of each image that is stored as coefficients")
       ->excludes(quick);
   app->add_option("--limit", options->limit, "Number of bad records to print, default 20")
       ->transform(between(std::uint64_t{0}, UINT64_MAX));

@@ -2,11 +2,11 @@
 #include "command/dataset/verify_run.h"
 
 #include <fmt/format.h>
+#include <millrace/detail/jpeg_recoder.h>
 #include <millrace/detail/stored_hints.h>
 #include <millrace/error.h>
 #include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -16,6 +16,7 @@
 
 #include "command/console/progress.h"
 #include "command/dataset/all_records.h"
+#include "command/dataset/images/whole_pixels.h"
 #include "measure/machine/touch_bytes.h"
 
 namespace millrace::cli {
@@ -25,7 +26,9 @@ namespace {
 struct VerifyTools {
   std::unique_ptr<DatasetReader> reader;
   std::unique_ptr<ImageDecoder> decoder;
+  std::unique_ptr<JpegRecoder> recoder;
   std::vector<std::byte> index{};
+  std::vector<std::byte> file{};
 };
 
 /// Result for one record.
@@ -35,6 +38,8 @@ struct Checked {
   /// Whether the decoder skipped stray bytes of its image.
   bool repaired = false;
   bool proved = false;
+  /// Whether the file of its coefficients was restored.
+  bool restored = false;
   /// Whether the record has a checksum, which was compared.
   bool compared = false;
   /// Stored checksum; nullopt if the record was not found.
@@ -75,38 +80,39 @@ Status decode_mask(const Record& record, ImageDecoder& decoder) {
   return sound.is_ok() ? sound : Status::bad("its mask does not decode: " + sound.reason());
 }
 
-/// Decodes the opened image, and computes a checksum of its pixels.
-Status decode_whole(ImageDecoder& decoder, XXH64_hash_t& pixels) {
-  const Size size = decoder.header().size();
-  PixelView view;
-  if (Status decoded = decoder.decode({0, 0, size.width, size.height}, view); !decoded.is_ok())
-    return decoded;
-  pixels = 0;
-  for (int row = 0; row < view.height; ++row)
-    pixels = XXH3_64bits_withSeed(view.pixels + static_cast<std::size_t>(row) * view.stride,
-                                  std::size_t{3} * static_cast<std::size_t>(view.width), pixels);
-  decoder.close();
-  return Status::ok();
-}
-
 /// Verifies the stored index of an image: a decoder must find the same positions, and the pixels
 /// must be equal with and without the index.
 Status prove_index(const Record& record, const VerifyTools& tools) {
   ImageDecoder& decoder = *tools.decoder;
   const std::optional<std::uint64_t> checksum = image_checksum(record);
-  XXH64_hash_t plain = 0;
-  XXH64_hash_t with_index = 0;
+  std::uint64_t plain = 0;
+  std::uint64_t with_index = 0;
   if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
   if (!decoder.use_index(tools.index, checksum))
     return Status::bad("its stored seek index is damaged or another image's");
   if (Status checked = decoder.check(); !checked.is_ok()) return checked;
   if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
-  if (Status decoded = decode_whole(decoder, plain); !decoded.is_ok()) return decoded;
+  if (Status decoded = whole_pixels(decoder, plain); !decoded.is_ok()) return decoded;
   if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
   decoder.use_index(tools.index, checksum);
-  if (Status decoded = decode_whole(decoder, with_index); !decoded.is_ok()) return decoded;
+  if (Status decoded = whole_pixels(decoder, with_index); !decoded.is_ok()) return decoded;
   return plain == with_index ? Status::ok()
                              : Status::bad("its pixels differ with its stored seek index");
+}
+
+/// Restores the file of a record of coefficients, whose pixels must be equal.
+Status restore_file(const Record& record, VerifyTools& tools) {
+  ImageDecoder& decoder = *tools.decoder;
+  std::uint64_t of_record = 0;
+  std::uint64_t of_file = 0;
+  if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
+  if (Status decoded = whole_pixels(decoder, of_record); !decoded.is_ok()) return decoded;
+  if (Status restored = tools.recoder->restore(record["image"], tools.file); !restored.is_ok())
+    return restored;
+  if (Status opened = decoder.open(tools.file); !opened.is_ok()) return opened;
+  if (Status decoded = whole_pixels(decoder, of_file); !decoded.is_ok()) return decoded;
+  return of_record == of_file ? Status::ok()
+                              : Status::bad("its coefficients show other pixels than its file");
 }
 
 Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, VerifyTools& tools) {
@@ -123,14 +129,18 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Ve
       checked.repaired = checked.decoded && tools.decoder->header().repaired;
       if (reason.empty()) reason = decode_mask(record, *tools.decoder).reason();
     }
-    if (depth == VerifyDepth::indices && reason.empty() && checked.decoded) {
+    if (depth == VerifyDepth::deep && reason.empty() && checked.decoded) {
       dataset.stored_hint(index, tools.index);
       if (!tools.index.empty()) reason = prove_index(record, tools).reason();
       checked.proved = !tools.index.empty() && reason.empty();
+      if (reason.empty() && image_kind(record["image"]) == ImageKind::coefficients) {
+        reason = restore_file(record, tools).reason();
+        checked.restored = reason.empty();
+      }
     }
     if (const Status intact = tools.reader->intact(); !intact.is_ok()) {
       reason = intact.reason();
-      checked.decoded = checked.repaired = checked.proved = false;
+      checked.decoded = checked.repaired = checked.proved = checked.restored = false;
     }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
@@ -179,7 +189,8 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth d
   const auto tools_of_workers = std::make_shared<std::vector<VerifyTools>>(runtime.workers());
   const auto budget = std::make_shared<DecodeBudget>(limits);
   for (VerifyTools& tools : *tools_of_workers)
-    tools = {dataset->make_reader(), make_image_decoder(budget)};
+    tools = {dataset->make_reader(), make_image_decoder(budget),
+             std::make_unique<JpegRecoder>(budget)};
   const auto check_range = [dataset, tools_of_workers, depth](IndexRange range, unsigned worker) {
     std::vector<std::uint64_t> indices(range.end - range.begin);
     std::iota(indices.begin(), indices.end(), range.begin);
@@ -202,6 +213,7 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth d
           result.decoded += checked.decoded ? 1 : 0;
           result.repaired += checked.repaired ? 1 : 0;
           result.proved += checked.proved ? 1 : 0;
+          result.restored += checked.restored ? 1 : 0;
           result.compared += checked.compared ? 1 : 0;
           if (checked.checksum) fingerprint = fingerprint_with(fingerprint, *checked.checksum);
           all_found = all_found && checked.checksum;
@@ -212,7 +224,7 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth d
   if (result.fingerprint && all_found && !result.interrupted)
     result.found_fingerprint = fingerprint;
   if (result.bad.empty() && !result.is_sound()) result.bad = repeated_records(*dataset);
-  if (depth == VerifyDepth::indices) result.damaged_tables = damaged_hint_tables(*dataset);
+  if (depth == VerifyDepth::deep) result.damaged_tables = damaged_hint_tables(*dataset);
   result.seconds = progress.seconds();
   return result;
 }

@@ -25,7 +25,7 @@ struct BadRecord {
 enum class VerifyDepth : std::uint8_t {
   records,  ///< it is read
   images,   ///< its image and mask are decoded, too
-  indices,  ///< and once more with the stored seek index, which is proved
+  deep,     ///< and once more with the stored seek index, or as the restored file
 };
 
 /// Result of verifying a dataset.
@@ -42,6 +42,8 @@ struct VerifyResult {
   std::uint64_t repaired = 0;
   /// Stored seek indices that were verified.
   std::uint64_t proved = 0;
+  /// Files that were restored from their coefficients.
+  std::uint64_t restored = 0;
   /// A sentence for each file of stored seek indices that has a damaged table.
   std::vector<std::string> damaged_tables{};
   double seconds = 0;

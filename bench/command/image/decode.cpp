@@ -17,7 +17,7 @@
 #include "command/console/output_file.h"
 #include "command/console/recipe_option.h"
 #include "command/console/streams.h"
-#include "command/dataset/pack_image.h"
+#include "command/dataset/images/pack_image.h"
 #include "command/image/made_image.h"
 #include "command/run/pipeline_options.h"
 #include "measure/text/text.h"
@@ -172,7 +172,7 @@ int run(const DecodeArguments& arguments) {
   const auto decoders = make_decoders(1, arguments.limits);
   int code = 0;
   for (const std::string& file : arguments.files) try {
-      decode(arguments, file, *decoders->front());
+      decode(arguments, file, *decoders->all.front());
     } catch (const Error& error) {
       if (error.code() != ErrorCode::bad_record) throw;
       print_note(error.what());

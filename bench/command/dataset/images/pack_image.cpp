@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "command/dataset/pack_image.h"
+#include "command/dataset/images/pack_image.h"
 
 #include <fmt/core.h>
 #include <millrace/detail/errno_text.h>
@@ -79,11 +79,6 @@ Status checked(std::span<const std::byte> bytes, ImageDecoder& decoder) {
   return decoder.check();
 }
 
-Status read_checked(const fs::path& path, ImageDecoder& decoder, std::vector<std::byte>& bytes) {
-  if (Status read = read_regular(path, check_image_kind, bytes); !read.is_ok()) return read;
-  return checked(bytes, decoder);
-}
-
 Status check_png(std::span<const std::byte> head) {
   const ImageKind kind = image_kind(head);
   if (kind == ImageKind::png) return Status::ok();
@@ -129,6 +124,21 @@ Status check_annotations(const UncheckedImage& unchecked, ImageDecoder& decoder,
   return read_mask(unchecked.mask, size, decoder, image.rest->fields.back().bytes);
 }
 
+/// Brings an image into the form in which it is stored, and checks it. The decoder then has its
+/// header.
+Status recode_checked(CheckedImage& image, ImageDecoder& decoder, ImageRecoder* recoder) {
+  const std::size_t bytes = image.bytes.size();
+  if (recoder != nullptr) {
+    if (Status recoded = recoder->recode(decoder, image.bytes); !recoded.is_ok()) return recoded;
+    image.stays = recoder->stays();
+    if (recoder->has_verified()) {
+      image.recoded_bytes = bytes;
+      return Status::ok();
+    }
+  }
+  return checked(image.bytes, decoder);
+}
+
 }  // namespace
 
 std::size_t UncheckedImage::held_bytes() const {
@@ -138,21 +148,26 @@ std::size_t UncheckedImage::held_bytes() const {
   return held;
 }
 
-std::shared_ptr<Decoders> make_decoders(std::size_t workers, const DecodeLimits& limits) {
+std::shared_ptr<Decoders> make_decoders(std::size_t workers, const DecodeLimits& limits,
+                                        StoredForm form) {
   const auto budget = std::make_shared<DecodeBudget>(limits);
-  auto decoders = std::make_shared<Decoders>(workers);
-  for (std::unique_ptr<ImageDecoder>& decoder : *decoders) decoder = make_image_decoder(budget);
+  auto decoders = std::make_shared<Decoders>();
+  for (std::size_t worker = 0; worker < workers; ++worker) {
+    decoders->all.push_back(make_image_decoder(budget));
+    decoders->recoders.push_back(std::make_unique<ImageRecoder>(form, budget));
+  }
   return decoders;
 }
 
-CheckedImage check_image(UncheckedImage unchecked, ImageDecoder& decoder) {
+CheckedImage check_image(UncheckedImage unchecked, ImageDecoder& decoder, ImageRecoder* recoder) {
   CheckedImage image;
   image.bytes = std::move(unchecked.bytes);
   image.rest = std::move(unchecked.rest);
   image.status = std::move(unchecked.status);
   if (!image.status.is_ok() || (image.rest && !image.rest->has_image)) return image;
-  image.status = unchecked.file.empty() ? checked(image.bytes, decoder)
-                                        : read_checked(unchecked.file, decoder, image.bytes);
+  if (!unchecked.file.empty())
+    image.status = read_regular(unchecked.file, check_image_kind, image.bytes);
+  if (image.status.is_ok()) image.status = recode_checked(image, decoder, recoder);
   if (image.status.is_ok()) {
     image.header = decoder.header();
     image.status = check_annotations(unchecked, decoder, image);
@@ -171,7 +186,8 @@ ReadImages::ReadImages(std::vector<UncheckedImage> unchecked, std::shared_ptr<De
 
 void ReadImages::run(std::size_t item, unsigned worker) {
   try {
-    images_[item].set_value(check_image(std::move(unchecked_[item]), *(*decoders_)[worker]));
+    images_[item].set_value(check_image(std::move(unchecked_[item]), *decoders_->all[worker],
+                                        decoders_->recoders[worker].get()));
   } catch (...) {
     images_[item].set_exception(std::current_exception());
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "command/dataset/annotations/record_rest.h"
+#include "command/dataset/images/image_recoder.h"
 
 namespace millrace::cli {
 
@@ -26,6 +27,10 @@ struct CheckedImage {
   std::vector<std::byte> bytes;
   ImageHeader header;
   std::optional<RecordRest> rest;
+  /// Bytes of the image before it was stored as coefficients; 0 if it was not.
+  std::size_t recoded_bytes = 0;
+  /// Why an image that should be stored as coefficients stays a JPEG.
+  std::string stays;
 };
 
 /// An image to check: a file, or its bytes if `file` is empty.
@@ -46,17 +51,23 @@ struct UncheckedImage {
   std::size_t held_bytes() const;
 };
 
-/// One decoder for each worker of a runtime.
-using Decoders = std::vector<std::unique_ptr<ImageDecoder>>;
-std::shared_ptr<Decoders> make_decoders(std::size_t workers, const DecodeLimits& limits);
+/// One decoder for each worker of a runtime, and what stores the images in another form.
+struct Decoders {
+  std::vector<std::unique_ptr<ImageDecoder>> all;
+  std::vector<std::unique_ptr<ImageRecoder>> recoders;
+};
+std::shared_ptr<Decoders> make_decoders(std::size_t workers, const DecodeLimits& limits,
+                                        StoredForm form = StoredForm::unchanged);
 
-/// Reads and decodes an image. The status is bad if the image does not decode, if the path is not a
-/// regular file, or if mask or size do not match. Throws `Error` (`io`) if the system cannot read
-/// the file, or if the file changes meanwhile.
-CheckedImage check_image(UncheckedImage image, ImageDecoder& decoder);
+/// Reads and decodes an image, and brings it into the form of a recoder, if one is given. The
+/// status is bad if the image does not decode, if the path is not a regular file, or if mask or
+/// size do not match. Throws `Error` (`io`) if the system cannot read the file, or if the file
+/// changes meanwhile.
+CheckedImage check_image(UncheckedImage image, ImageDecoder& decoder,
+                         ImageRecoder* recoder = nullptr);
 
-/// Reads and checks some images on a pool's workers. It owns all its data, so that it may outlive
-/// the caller.
+/// Reads, checks and recodes some images on a pool's workers. It owns all its data, so that it may
+/// outlive the caller.
 class ReadImages final : public Job {
  public:
   ReadImages(std::vector<UncheckedImage> unchecked, std::shared_ptr<Decoders> decoders);

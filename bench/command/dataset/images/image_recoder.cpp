@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command/dataset/images/image_recoder.h"
+
+#include <utility>
+
+#include "command/dataset/images/whole_pixels.h"
+
+namespace millrace::cli {
+
+ImageRecoder::ImageRecoder(StoredForm form, std::shared_ptr<DecodeBudget> budget)
+    : form_(form), recoder_(std::move(budget)) {}
+
+Status ImageRecoder::recode(ImageDecoder& decoder, std::vector<std::byte>& bytes) {
+  stays_.clear();
+  has_verified_ = false;
+  const ImageKind kind = image_kind(bytes);
+  if (form_ == StoredForm::jpeg && kind == ImageKind::coefficients) {
+    if (Status restored = recoder_.restore(bytes, recoded_); !restored.is_ok()) return restored;
+    std::swap(bytes, recoded_);
+  }
+  if (form_ == StoredForm::coefficients && kind == ImageKind::jpeg) {
+    Status stored = recoder_.store(bytes, recoded_);
+    if (stored.is_ok()) stored = verify(decoder, bytes);
+    has_verified_ = stored.is_ok();
+    if (has_verified_)
+      std::swap(bytes, recoded_);
+    else
+      stays_ = stored.reason();
+  }
+  return Status::ok();
+}
+
+/// Compares the pixels of a JPEG and its record.
+Status ImageRecoder::verify(ImageDecoder& decoder, const std::vector<std::byte>& jpeg) const {
+  std::uint64_t of_jpeg = 0;
+  std::uint64_t of_record = 0;
+  if (Status opened = decoder.open(jpeg); !opened.is_ok()) return opened;
+  if (Status decoded = whole_pixels(decoder, of_jpeg); !decoded.is_ok()) return decoded;
+  if (Status opened = decoder.open(recoded_); !opened.is_ok()) return opened;
+  if (Status decoded = whole_pixels(decoder, of_record); !decoded.is_ok()) return decoded;
+  return of_jpeg == of_record ? Status::ok() : Status::bad("its coefficients show other pixels");
+}
+
+}  // namespace millrace::cli
