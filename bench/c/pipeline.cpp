@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/options_file.h>
 #include <millrace/pipeline.h>
+#include <millrace/ranks.h>
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "c/calls.h"
 #include "c/device.h"
@@ -57,6 +59,22 @@ millrace_status millrace_runtime_create(const char* options, millrace_runtime** 
 }
 
 void millrace_runtime_free(millrace_runtime* runtime) { drop(runtime); }
+
+millrace_status millrace_ranks_json(char** json, millrace_error* error) {
+  return guarded(error, [&] {
+    char*& text = result_at(json, "json");
+    const auto ranks = millrace::Ranks::from_environment();
+    const nlohmann::ordered_json members = {
+        {"rank", ranks.rank},
+        {"world", ranks.world},
+        {"local_rank", ranks.local_rank},
+        {"local_world", ranks.local_world},
+        {"source", ranks.source},
+        {"warnings", ranks.warnings},
+    };
+    text = text_of(members.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  });
+}
 
 millrace_status millrace_pipeline_create(const millrace_pipeline_setup* setup,
                                          millrace_pipeline** pipeline, millrace_error* error) {

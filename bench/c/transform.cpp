@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/image_transform.h>
+#include <millrace/raw_transform.h>
 #include <millrace/transform.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -23,8 +25,8 @@ struct TransformCallbacks : CallbackOwner<millrace_transform_callbacks> {
   std::string description;
 };
 
-FieldSpec field_of(const millrace_field_spec& given, std::size_t number) {
-  const std::string where = "callbacks->fields[" + std::to_string(number) + "].";
+/// Reads a caller's field. Messages call it `where`.
+FieldSpec field_of(const millrace_field_spec& given, const std::string& where) {
   FieldSpec field;
   field.name = required(given.name, (where + "name").c_str());
   const std::string dtype = required(given.dtype, (where + "dtype").c_str());
@@ -45,7 +47,8 @@ SampleSpec spec_of(const millrace_transform_callbacks& callbacks) {
   if (callbacks.n_fields > 0) required(callbacks.fields, "callbacks->fields");
   std::vector<FieldSpec> fields;
   for (std::size_t k = 0; k < callbacks.n_fields; ++k)
-    fields.push_back(field_of(callbacks.fields[k], k));
+    fields.push_back(
+        field_of(callbacks.fields[k], "callbacks->fields[" + std::to_string(k) + "]."));
   return SampleSpec(std::move(fields));
 }
 
@@ -117,12 +120,28 @@ class CallbackTransform final : public Transform {
   const std::shared_ptr<const TransformCallbacks> callbacks_;
 };
 
-/// Parses a recipe. A text that does not begin as JSON is the name of a preset.
-Recipe recipe_of(const std::string& text) {
+/// Parses a recipe. A text that does not begin as JSON is the name of a preset, for images of
+/// `size` x `size`; 0 = the preset's own size.
+Recipe recipe_of(const std::string& text, std::uint32_t size) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string::npos || text[begin] == '{' || text[begin] == '[')
+  if (begin == std::string::npos || text[begin] == '{' || text[begin] == '[') {
+    if (size != 0)
+      throw_argument("the size is " + std::to_string(size) +
+                     ", but the recipe is not a preset: set its \"output\" instead");
     return Recipe::from_json(text, "recipe");
-  return Recipe::preset(text);
+  }
+  if (size == 0) return Recipe::preset(text);
+  constexpr std::uint32_t most = std::numeric_limits<int>::max();
+  return Recipe::preset(text, static_cast<int>(std::min(size, most)));
+}
+
+std::vector<RawField> raw_fields_of(const millrace_raw_field* given, std::size_t n_fields) {
+  required(given, "fields");
+  std::vector<RawField> fields;
+  for (std::size_t k = 0; k < n_fields; ++k)
+    fields.push_back(
+        {field_of(given[k].spec, "fields[" + std::to_string(k) + "].spec."), given[k].fill});
+  return fields;
 }
 
 DecodeLimits limits_of(const millrace_decode_limits* limits) {
@@ -168,8 +187,27 @@ millrace_status millrace_transform_images_with(const char* recipe,
                                                millrace_error* error) {
   return guarded(error, [&] {
     millrace_transform*& handle = result_at(transform, "transform");
-    const millrace::Recipe images = recipe_of(required(recipe, "recipe"));
+    const millrace::Recipe images = recipe_of(required(recipe, "recipe"), 0);
     handle = put<millrace_transform>(millrace::image_transform(images, limits_of(limits)));
+  });
+}
+
+millrace_status millrace_recipe_json(const char* recipe, uint32_t size, char** json,
+                                     millrace_error* error) {
+  return guarded(error, [&] {
+    char*& text = result_at(json, "json");
+    text = text_of(recipe_of(required(recipe, "recipe"), size).to_json());
+  });
+}
+
+millrace_status millrace_transform_raw(const millrace_dataset* dataset,
+                                       const millrace_raw_field* fields, size_t n_fields,
+                                       millrace_transform** transform, millrace_error* error) {
+  return guarded(error, [&] {
+    millrace_transform*& handle = result_at(transform, "transform");
+    handle = put<millrace_transform>(
+        n_fields == 0 ? millrace::raw_transform(*get(dataset))
+                      : millrace::raw_transform(raw_fields_of(fields, n_fields)));
   });
 }
 

@@ -307,5 +307,74 @@ TEST(CRun, OpensAndDecodesWithOptions) {
   millrace_dataset_free(dataset);
 }
 
+TEST(CRun, GivesRecipesAsJson) {
+  millrace_error error{};
+  char* json = nullptr;
+  ASSERT_EQ(millrace_recipe_json("eval", 112, &json, &error), MILLRACE_OK) << error.message;
+  const std::string recipe = taken(json);
+  const auto parsed = nlohmann::json::parse(recipe);
+  EXPECT_EQ(parsed["output"], nlohmann::json({112, 112}));
+  EXPECT_EQ(parsed["ops"][0]["size"], 128);
+  ASSERT_EQ(millrace_recipe_json(recipe.c_str(), 0, &json, &error), MILLRACE_OK) << error.message;
+  EXPECT_EQ(taken(json), recipe);
+  EXPECT_EQ(millrace_recipe_json(recipe.c_str(), 64, &json, &error), MILLRACE_INVALID_ARGUMENT);
+  EXPECT_EQ(json, nullptr);
+  EXPECT_THAT(error.message, HasSubstr("the size is 64, but the recipe is not a preset"));
+  EXPECT_EQ(millrace_recipe_json("eval", UINT32_MAX, &json, &error), MILLRACE_INVALID_ARGUMENT);
+  EXPECT_EQ(millrace_recipe_json("evil", 0, &json, &error), MILLRACE_NOT_FOUND);
+}
+
+TEST(CRun, CopiesRawFields) {
+  NumbersRun run;
+  millrace_transform* raw = nullptr;
+  EXPECT_EQ(millrace_transform_raw(run.dataset, nullptr, 0, &raw, &run.error),
+            MILLRACE_INVALID_ARGUMENT);
+  EXPECT_EQ(millrace_transform_raw(nullptr, nullptr, 1, &raw, &run.error),
+            MILLRACE_INVALID_ARGUMENT);
+  EXPECT_STREQ(run.error.message, "the argument fields is null");
+  // A number's 8 bytes, and room for two more values.
+  millrace_raw_field field{{"number", "int16", 1, {6}, 1}, -5};
+  field.spec.dtype = "int15";
+  EXPECT_EQ(millrace_transform_raw(nullptr, &field, 1, &raw, &run.error),
+            MILLRACE_INVALID_ARGUMENT);
+  EXPECT_STREQ(run.error.message, "fields[0].spec.dtype is \"int15\"");
+  field.spec.dtype = "int16";
+  ASSERT_EQ(millrace_transform_raw(nullptr, &field, 1, &raw, &run.error), MILLRACE_OK)
+      << run.error.message;
+  run.setup.transform = raw;
+  ASSERT_EQ(run.start(in_order), MILLRACE_OK) << run.error.message;
+  millrace_batch* batch = nullptr;
+  ASSERT_EQ(run.next(batch), MILLRACE_OK) << run.error.message;
+  EXPECT_THAT(elements<std::int16_t>(*run.field(batch, "number")),
+              ElementsAre(0, 0, 0, 0, -5, -5, 1, 0, 0, 0, -5, -5,  //
+                          2, 0, 0, 0, -5, -5, 3, 0, 0, 0, -5, -5));
+  EXPECT_THAT(elements<std::uint32_t>(*run.field(batch, "number.length")), ElementsAre(4, 4, 4, 4));
+  millrace_batch_free(batch);
+  millrace_transform_free(raw);
+}
+
+TEST(CRun, ReadsTheRanksOfALauncher) {
+  millrace_error error{};
+  char* json = nullptr;
+  const auto set = [](const char* rank) {
+    EXPECT_EQ(setenv("RANK", rank, 1), 0);
+    EXPECT_EQ(setenv("WORLD_SIZE", "3", 1), 0);
+  };
+  set("2");
+  EXPECT_EQ(millrace_ranks_json(&json, &error), MILLRACE_OK) << error.message;
+  const auto ranks = nlohmann::json::parse(taken(json));
+  EXPECT_EQ(ranks["rank"], 2);
+  EXPECT_EQ(ranks["world"], 3);
+  EXPECT_EQ(ranks["local_rank"], 0);
+  EXPECT_EQ(ranks["local_world"], 1);
+  EXPECT_EQ(ranks["source"], "torchrun (RANK, WORLD_SIZE)");
+  EXPECT_TRUE(ranks["warnings"].is_array());
+  set("3");
+  EXPECT_EQ(millrace_ranks_json(&json, &error), MILLRACE_INVALID_ARGUMENT);
+  EXPECT_EQ(json, nullptr);
+  unsetenv("RANK");
+  unsetenv("WORLD_SIZE");
+}
+
 }  // namespace
 }  // namespace millrace

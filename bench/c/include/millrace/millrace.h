@@ -241,6 +241,22 @@ MILLRACE_C_API millrace_status millrace_transform_images_with(const char* recipe
                                                               const millrace_decode_limits* limits,
                                                               millrace_transform** transform,
                                                               millrace_error* error);
+/* Returns a recipe as JSON, with the defaults of everything that it leaves out. `size` is the width
+ * and height that a preset makes; 0 = the preset's own size. For a recipe in JSON it must be 0. */
+MILLRACE_C_API millrace_status millrace_recipe_json(const char* recipe, uint32_t size, char** json,
+                                                    millrace_error* error);
+/* RawField of <millrace/raw_transform.h>. `fill` fills the rest of a field of variable length. */
+typedef struct millrace_raw_field {
+  millrace_field_spec spec;
+  double fill;
+} millrace_raw_field;
+/* Makes a transform that copies fields of records as raw_transform() does. If `n_fields` is 0, it
+ * copies all fields that `dataset` describes; otherwise `dataset` may be null. */
+MILLRACE_C_API millrace_status millrace_transform_raw(const millrace_dataset* dataset,
+                                                      const millrace_raw_field* fields,
+                                                      size_t n_fields,
+                                                      millrace_transform** transform,
+                                                      millrace_error* error);
 /* Makes a transform from callbacks. Copies `callbacks` and everything that it points to. If this
  * call fails, `free_user` is not called. */
 MILLRACE_C_API millrace_status
@@ -269,6 +285,10 @@ MILLRACE_C_API millrace_status millrace_runtime_create(const char* options,
                                                        millrace_runtime** runtime,
                                                        millrace_error* error);
 MILLRACE_C_API void millrace_runtime_free(millrace_runtime* runtime);
+
+/* Returns Ranks::from_environment() of <millrace/ranks.h>, a JSON object: "rank", "world",
+ * "local_rank", "local_world", "source", "warnings". */
+MILLRACE_C_API millrace_status millrace_ranks_json(char** json, millrace_error* error);
 
 typedef struct millrace_pipeline_setup {
   size_t struct_bytes; /* sizeof(millrace_pipeline_setup) */
