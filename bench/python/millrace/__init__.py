@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""millrace keeps a training GPU supplied with batches.
+
+    import millrace
+    train = millrace.Loader("photos.lmdb", recipe="train", size=224, batch_size=256, epochs=90)
+    for batch in train:
+        step(batch["image"].torch(), batch["label"].torch())
+    print(train.report())
+
+Workers read, decode and augment records on threads of their own, without the GIL. Fields of batches
+are arrays over millrace's memory, without a copy.
+"""
+
+from .batch import Batch, Field
+from .dataset import Dataset, Records
+from .library import LIBRARY, BadRecord, Error
+from .loader import Loader, Report, Runtime
+from .options import Conversion, Options, ranks
+from .transform import FieldSpec, ImageTransform, Random, RawTransform, Record, Transform, recipe
+
+__version__: str = LIBRARY.millrace_version().decode()
+
+__all__ = [
+    "BadRecord",
+    "Batch",
+    "Conversion",
+    "Dataset",
+    "Error",
+    "Field",
+    "FieldSpec",
+    "ImageTransform",
+    "Loader",
+    "Options",
+    "Random",
+    "RawTransform",
+    "Record",
+    "Records",
+    "Report",
+    "Runtime",
+    "Transform",
+    "ranks",
+    "recipe",
+]

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches, and their fields as arrays of other libraries."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping
+from ctypes import byref, c_void_p
+from typing import Any, NamedTuple
+
+from . import dlpack, streams, structs
+from .library import FUNCTIONS, call, failure, json_of, last
+
+_batch_field = FUNCTIONS["batch_field"]
+
+
+class Layout(NamedTuple):
+    """The place of a field's data, for libraries without DLPack."""
+
+    address: int
+    shape: tuple[int, ...]
+    dtype: str
+    bits: int
+    device_type: int
+    device_id: int
+
+
+class Field:
+    """One field of all samples of a batch, for example its images.
+
+    It refers to the batch's own memory and keeps it alive, as do the arrays made of it. The memory
+    is reused when the batch and all of its fields, arrays and tensors are collected. Any thread may
+    use it. On a GPU the data is ready for the stream on which the batch was taken.
+    """
+
+    __slots__ = ("_batch", "_layout", "_name")
+
+    def __init__(self, batch: Batch, name: bytes) -> None:
+        self._batch = batch
+        self._name = name
+        self._layout: Layout | None = None
+
+    def _managed(self) -> int:
+        tensor = c_void_p()
+        if _batch_field(self._batch._handle, self._name, byref(tensor), last.reference):
+            raise failure()
+        return tensor.value or 0
+
+    def _facts(self) -> Layout:
+        if self._layout is None:
+            address = self._managed()
+            tensor = dlpack.Managed.from_address(address).tensor
+            kind = dlpack.DTYPES[tensor.code]
+            self._layout = Layout(
+                (tensor.data or 0) + tensor.byte_offset,
+                tuple(tensor.shape[: tensor.ndim]),
+                kind if kind == "bool" else f"{kind}{tensor.bits}",
+                tensor.bits,
+                tensor.device_type,
+                tensor.device_id,
+            )
+            dlpack.delete(address)
+        return self._layout
+
+    @property
+    def name(self) -> str:
+        return self._name.decode()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of samples, then the shape of one sample's field."""
+        return self._facts().shape
+
+    @property
+    def dtype(self) -> str:
+        """For example "uint8", "int64", "bfloat16", "float32" or "bool"."""
+        return self._facts().dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<millrace.Field {self.name} {self.dtype} {list(self.shape)}>"
+
+    def torch(self) -> Any:
+        """Returns a `torch.Tensor` over the same memory.
+
+        On a GPU it is ready for PyTorch's current stream. Older versions of PyTorch refuse uint16,
+        uint32, uint64 and bool; `numpy()` knows them.
+        """
+        torch: Any = sys.modules.get("torch") or importlib.import_module("torch")
+        batch = self._batch
+        if batch._device is not None:
+            stream = streams.current_of_torch(batch._device)
+            if stream != batch._stream:
+                self._use_on(stream)
+        managed = self._managed()
+        try:
+            # PyTorch takes the tensor at once, so the capsule needs no destructor.
+            return torch.from_dlpack(dlpack.new_capsule(managed, dlpack.NAME, None))
+        except BaseException:
+            dlpack.delete(managed)
+            raise
+
+    def numpy(self) -> Any:
+        """Returns a `numpy.ndarray` over the same memory. bfloat16 needs the package ml_dtypes.
+        Raises `BufferError` for a batch on a GPU."""
+        import numpy
+
+        facts = self._facts()
+        if facts.device_type != dlpack.CPU:
+            raise BufferError(
+                f"the field {self.name} is on cuda:{facts.device_id}, where NumPy cannot read it; "
+                f'use batch["{self.name}"].torch().cpu().numpy()'
+            )
+        array = numpy.asarray(ArrayInterface(self))
+        if facts.dtype != "bfloat16":
+            return array
+        import ml_dtypes
+
+        return array.view(ml_dtypes.bfloat16)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        facts = self._facts()
+        return facts.device_type, facts.device_id
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Returns a DLPack capsule over the same memory, for JAX, CuPy and others.
+
+        `stream` is the consumer's stream on a GPU: None or 1 for CUDA's default stream, -1 for a
+        consumer that waits by itself. Raises `BufferError` if a copy or another device is asked
+        for.
+        """
+        if copy:
+            raise BufferError("millrace does not copy fields; copy the array that you receive")
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"the field {self.name} is on {self.__dlpack_device__()}")
+        if self._batch._device is not None and stream != -1:
+            self._use_on(1 if stream is None else int(stream))
+        if max_version is None or max_version[0] < 1:
+            return dlpack.capsule(self._managed(), versioned=False)
+        tensor = c_void_p()
+        call("batch_field_versioned", self._batch._handle, self._name, 0, byref(tensor))
+        return dlpack.capsule(tensor.value or 0, versioned=True)
+
+    def _use_on(self, stream: int) -> None:
+        """Makes another stream wait for the data, and keeps the memory until it has used it."""
+        batch = self._batch
+        if stream == batch._stream:
+            return
+        if batch._stream:  # else the host has waited for the data
+            streams.wait(stream, batch._stream, batch._device)
+        batch.record_stream(stream)
+
+
+class ArrayInterface:
+    """NumPy's array interface of a field (numpy.org/doc/stable/reference/arrays.interface.html)."""
+
+    KINDS = {"int": "<i", "uint": "<u", "float": "<f", "bool": "|b", "bfloat": "<u"}
+
+    def __init__(self, field: Field) -> None:
+        facts = field._facts()
+        kind = facts.dtype.rstrip("0123456789")
+        self.field = field  # which the array keeps alive through this object
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": facts.shape,
+            "data": (facts.address, False),
+            "typestr": self.KINDS[kind] + str(facts.bits // 8),
+        }
+
+
+class Batch(Mapping[str, Field]):
+    """A batch: a mapping from names of fields to `Field`s.
+
+    The usual fields are "image" and "label", as the recipe says; "index" has the number of each
+    sample's record, "valid" tells which samples are neither padding nor bad records. The memory of
+    a batch is reused when neither it nor its fields, arrays and tensors are referenced any more.
+    Any thread may use it.
+    """
+
+    __slots__ = ("_device", "_facts", "_handle", "_names", "_stream")
+
+    def __init__(self, names: dict[str, bytes], device: int | None, stream: int) -> None:
+        self._handle = c_void_p()
+        self._names = names
+        self._device = device  # number of the GPU
+        self._stream = stream  # on which the batch was taken; 0 = the host
+        self._facts: structs.BatchFacts | None = None
+
+    def __del__(self, free: Any = FUNCTIONS["batch_free"]) -> None:
+        if self._handle:
+            free(self._handle)
+
+    def __getitem__(self, name: str) -> Field:
+        try:
+            return Field(self, self._names[name])
+        except KeyError:
+            raise KeyError(f"{name!r}: the batch has the fields {list(self._names)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"<millrace.Batch {self.number}, {self.size} samples: {', '.join(self._names)}>"
+
+    def names(self) -> list[str]:
+        return list(json_of("batch_fields", self._handle))
+
+    def describe(self) -> structs.BatchFacts:
+        if self._facts is None:
+            facts = structs.BatchFacts()
+            call("batch_describe", self._handle, byref(facts))
+            self._facts = facts
+        return self._facts
+
+    @property
+    def size(self) -> int:
+        """Number of samples."""
+        return int(self.describe().size)
+
+    @property
+    def valid(self) -> int:
+        """Number of samples that are neither padding nor marked bad records."""
+        return int(self.describe().valid)
+
+    @property
+    def global_size(self) -> int:
+        """Number of samples over all ranks."""
+        return int(self.describe().global_size)
+
+    @property
+    def number(self) -> int:
+        """Number of the batch in the run, from 0."""
+        return int(self.describe().number)
+
+    @property
+    def epoch(self) -> int:
+        """Number of the epoch, from 0."""
+        return int(self.describe().epoch)
+
+    @property
+    def slot(self) -> int:
+        """Number of the memory that holds the batch. A slot's addresses never change."""
+        return int(self.describe().slot)
+
+    @property
+    def last_in_epoch(self) -> bool:
+        return bool(self.describe().last_in_epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the state after this batch, from which another `Loader` can continue."""
+        state: dict[str, Any] = json_of("batch_state", self._handle)
+        return state
+
+    def record_stream(self, stream: Any) -> None:
+        """Keeps the memory until the work of another stream of the GPU has used it. First make the
+        stream wait for the data. `stream` is as for `Loader.next`."""
+        call("batch_record_stream", self._handle, streams.number_of(stream))

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loader: a run over a dataset, whose batches a training loop takes."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import json
+import os
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from ctypes import byref, c_int32
+from typing import TYPE_CHECKING, Any, Union
+
+from . import streams, structs
+from .batch import Batch
+from .dataset import Dataset, Records
+from .library import FUNCTIONS, Error, Handle, failure, json_of, last, new_handle, number, text
+from .options import Options, options_json
+from .transform import ImageTransform, RecipeLike, TransformHandle
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+# Seconds of one wait. Python handles Ctrl-C between two waits.
+WAIT = 0.25
+ENDLESS = 2**64 - 1
+
+_next = FUNCTIONS["pipeline_next"]
+
+
+class Report(dict):  # type: ignore[type-arg]
+    """Everything that was measured, as `to_json` of <millrace/report.h> describes it. Printed, it
+    is the verdict: the stage that bounds the run."""
+
+    def __str__(self) -> str:
+        return str(self["verdict"]["text"])
+
+
+class Runtime(Handle):
+    """Workers that several loaders share, for example those of training and evaluation.
+
+    `workers` is the number of threads; 0 = one for each usable processor of this rank's share of
+    the host. The ranks are as for `Loader`.
+    """
+
+    kind = "runtime"
+
+    def __init__(
+        self,
+        workers: int = 0,
+        *,
+        rank: int | None = None,
+        world_size: int | None = None,
+        local_rank: int | None = None,
+        local_world_size: int | None = None,
+    ) -> None:
+        options: Options = {"workers": workers, "rank": rank, "world_size": world_size}
+        options |= {"local_rank": local_rank, "local_world_size": local_world_size}
+        self.handle = new_handle("runtime_create", text(options_json(options)[0]))
+
+
+class Pipeline(Handle):
+    """The handle of a run."""
+
+    kind = "pipeline"
+
+
+class Loader:
+    """Batches of a dataset, in the order of a run.
+
+        for batch in train:
+            step(batch["image"].torch(), batch["label"].torch())
+
+    `dataset` is a path, a `Dataset`, or records in Python (`Dataset.from_records`). `recipe` is a
+    preset, a recipe, the path of one, or a transform; `size` is the width and height that a preset
+    makes. Images are uint8, [samples, height, width, channels]. With `dtype`, `layout`, `mean` or
+    `std` they are converted, by default to float32, [samples, channels, height, width].
+
+    `device` is "host" or "cuda:N". On a GPU, batches are taken on PyTorch's current stream if
+    PyTorch is imported. `stream` sets another one; 0 waits until the host can read the data.
+    `timeout` limits a wait for a batch, in seconds. `runtime` shares workers with other loaders.
+    `state` is where the run continues, a result of `state_dict`. The other keywords are `Options`.
+
+    The loader is its own iterator over the remaining batches of the run: `break`, and a later `for`
+    goes on. `len()` is the number of batches in an epoch. Without `epochs` the run never ends.
+    `one_epoch()` ends with each epoch.
+
+    Threads: each of several threads that take batches gets batches of its own. Processes: a child
+    of `fork` needs a loader of its own. Errors: the first `Error` ends the run, and `__cause__` is
+    the exception of Python code that caused it. A timeout, Ctrl-C, and batches that hold all memory
+    do not end the run. The loader stops when it is closed, left as a context, or collected; batches
+    outlive it.
+    """
+
+    def __init__(
+        self,
+        dataset: Union[str, os.PathLike[str], Dataset, Records],
+        recipe: Union[RecipeLike, TransformHandle] = "train",
+        *,
+        size: int | None = None,
+        device: Any = "host",
+        stream: Any = None,
+        timeout: float | None = None,
+        runtime: Runtime | None = None,
+        state: Mapping[str, Any] | str | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        self._options, self.ranks = options_json(options)
+        if isinstance(dataset, (str, os.PathLike)):
+            dataset = Dataset(dataset)
+        elif not isinstance(dataset, Dataset):
+            dataset = Dataset.from_records(dataset)
+        if not isinstance(recipe, TransformHandle):
+            recipe = ImageTransform(recipe, size=size)
+        elif size is not None:
+            raise TypeError("size is for presets of recipes, but a transform is given")
+        self.dataset, self.transform, self.runtime = dataset, recipe, runtime
+        self.device = streams.device_of(device)
+        self.timeout = timeout
+        self._stream = None if stream is None else streams.number_of(stream)
+        self._gpu = int(self.device[5:]) if self.device[5:].isdigit() else None
+        self._interrupted: list[Batch] = []
+        self._names: dict[str, bytes] = {}  # filled by the first batch
+        self._epoch = 0
+        self._pipeline: Pipeline | None = self._start(state)
+        open_loaders.add(self)
+
+    def _start(self, state: Mapping[str, Any] | str | None) -> Pipeline:
+        if state is not None and not isinstance(state, str):
+            state = json.dumps(dict(state))
+        setup = structs.PipelineSetup(
+            dataset=self.dataset.handle,
+            transform=self.transform.handle,
+            runtime=0 if self.runtime is None else self.runtime.handle,
+            device=text(self.device),
+            options=text(self._options),
+            state=text(state),
+        )
+        pipeline = Pipeline()
+        self._process = os.getpid()
+        pipeline.handle = self._checked(lambda: new_handle("pipeline_create", byref(setup)))
+        return pipeline
+
+    def _running(self) -> int:
+        """Returns the handle of the run. Raises `Error` after `close` and in a child of fork."""
+        if self._process != os.getpid():
+            raise Error(
+                "stopped",
+                "this loader was made before fork(), whose child does not have its threads; make a "
+                "loader in the child",
+            )
+        if self._pipeline is None:
+            raise Error("stopped", "the loader is closed")
+        return self._pipeline.handle
+
+    def _checked(self, function: Any) -> Any:
+        try:
+            return function()
+        except Error as error:
+            raise error from self._cause(error)
+
+    def _cause(self, error: Error) -> BaseException | None:
+        """Returns the exception of Python code that the error tells about."""
+        failures = [*self.dataset.failures, *self.transform.failures]
+        return next((one for one in failures if str(one) in str(error)), None)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self
+
+    def __len__(self) -> int:
+        return number("pipeline_batches_per_epoch", self._running())
+
+    def __next__(self) -> Batch:
+        batch = self.next()
+        if batch is None:
+            raise StopIteration
+        return batch
+
+    def next(self, *, stream: Any = None, timeout: float | None = None) -> Batch | None:
+        """Returns the next batch; None after the last one.
+
+        `stream` and `timeout` take the place of the loader's. A stream is a number (0 = the host, 1
+        = CUDA's default stream, otherwise a cudaStream_t) or an object of PyTorch or CuPy. It must
+        outlive the batch. Raises `Error` with the code "timeout" or "slots_exhausted" if no batch
+        came; the run goes on.
+        """
+        pipeline = self._running()
+        if self._interrupted:
+            return self._handed_out(self._interrupted.pop(0))
+        if self._gpu is None:
+            number_of_stream = 0
+        elif stream is not None:
+            number_of_stream = streams.number_of(stream)
+        elif self._stream is not None:
+            number_of_stream = self._stream
+        else:
+            number_of_stream = streams.current_of_torch(self._gpu)
+        limit = self.timeout if timeout is None else timeout
+        batch = Batch(self._names, self._gpu, number_of_stream)
+        try:
+            status = self._take(pipeline, batch, limit)
+        except BaseException:
+            if batch._handle:  # Ctrl-C came behind it: the next call returns it
+                self._interrupted.append(batch)
+            raise
+        if status == structs.END:
+            return None
+        if status:
+            error = failure()
+            raise error from self._cause(error)
+        return self._handed_out(batch)
+
+    def _handed_out(self, batch: Batch) -> Batch:
+        if not self._names:
+            self._names.update((name, name.encode()) for name in batch.names())
+        self._epoch = batch.describe().epoch
+        return batch
+
+    def _take(self, pipeline: int, batch: Batch, limit: float | None) -> int:
+        """Waits for the next batch, in short waits between which Python handles Ctrl-C."""
+        into = byref(batch._handle)
+        if limit is not None and limit <= WAIT:
+            return int(_next(pipeline, batch._stream, max(limit, 0), into, last.reference))
+        end = 0.0 if limit is None else time.monotonic() + limit
+        wait, held = WAIT, 0
+        while True:
+            status = int(_next(pipeline, batch._stream, wait, into, last.reference))
+            if status != structs.TIMEOUT:
+                return status
+            if limit is not None:
+                wait = min(WAIT, end - time.monotonic())
+                if wait <= 0:
+                    message = last.struct.message.decode().rpartition(" after ")[0]
+                    raise Error("timeout", f"{message} after {limit} s")
+            elif b"live batches hold" in last.struct.message:
+                held += 1
+                gc.collect()  # of cycles, such as exceptions that hold a batch
+                if held > 1:
+                    wait = -1  # reports that no batch can come
+            else:
+                held = 0
+
+    def one_epoch(self) -> Iterator[Batch]:
+        """Yields the remaining batches of an epoch; nothing after the last epoch."""
+        for batch in self:
+            yield batch
+            if batch.last_in_epoch:
+                return
+
+    @property
+    def epoch(self) -> int:
+        """Number of the last batch's epoch, from 0."""
+        return self._epoch
+
+    @property
+    def total_batches(self) -> int | None:
+        """Number of batches of the whole run; None if it never ends."""
+        total = number("pipeline_total_batches", self._running())
+        return None if total == ENDLESS else total
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the state after the last batch that was handed out, for a checkpoint.
+
+        It is the same on all ranks, and serves any number of ranks with the same
+        `global_batch_size`. If Ctrl-C ended a call of `next`, its batch may count as handed out.
+        """
+        state: dict[str, Any] = json_of("pipeline_state", self._running())
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any] | str) -> None:
+        """Continues the run at a state. Raises `Error` if the state is of another run, seed, order
+        or dataset; this run then goes on unchanged."""
+        pipeline = self._start(state)
+        self._pipeline = pipeline  # and the old one ends
+        self._interrupted.clear()
+
+    def report(self, restart: bool = False) -> Report:
+        """Returns a report since the start, or the last `restart`, which begins a new one."""
+        return Report(json_of("pipeline_report", self._running(), c_int32(restart)))
+
+    def close(self) -> None:
+        """Stops the run and its threads. Batches and their arrays stay valid."""
+        self._pipeline = None
+        self._interrupted.clear()
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<millrace.Loader of {self.dataset.describe()['name']} on {self.device}>"
+
+
+open_loaders: weakref.WeakSet[Loader] = weakref.WeakSet()
+
+
+@atexit.register
+def close_all() -> None:
+    """Ends all threads before the interpreter, which their callbacks may need."""
+    for loader in list(open_loaders):
+        loader.close()

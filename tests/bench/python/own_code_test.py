@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Datasets and transforms in Python."""
+
+import gc
+import unittest
+
+import millrace
+from millrace.dataset import Owner
+from support import HAS_NUMPY, Images, labels, loader, needs_numpy, values
+
+
+class Texts:
+    """Record N has the number N, and N letters."""
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        number = bytearray(index.to_bytes(2, "little"))
+        return {"number": memoryview(number), "letters": "é" * index, "label": index}
+
+
+NUMBER = millrace.FieldSpec("number", "int16")
+LETTERS = millrace.FieldSpec("letters", "uint8", (10,), variable=True)
+
+
+class Failing(Images):
+    """Images of which two fail."""
+
+    def __init__(self, failure):
+        super().__init__(8)
+        self.failure = failure
+
+    def __getitem__(self, index):
+        if index in (2, 5):
+            raise self.failure
+        return super().__getitem__(index)
+
+
+class DatasetTest(unittest.TestCase):
+    def test_gives_images(self):
+        train = loader(Images(8))
+        self.assertEqual(len(train.dataset), 8)
+        self.assertIn("millrace.Dataset Images, 8 records", repr(train.dataset))
+        pixels = [values(batch["image"])[:: 8 * 8 * 3] for batch in train]
+        self.assertEqual(pixels, [[0, 1, 2, 3], [4, 5, 6, 7]])
+
+    def test_gives_bytes_buffers_texts_and_numbers(self):
+        raw = millrace.RawTransform([NUMBER, LETTERS, millrace.FieldSpec("label", "int64")])
+        batch = next(loader(Texts(), raw))
+        self.assertEqual(values(batch["number"]), [0, 1, 2, 3])
+        self.assertEqual(values(batch["label"]), [0, 1, 2, 3])
+        self.assertEqual(values(batch["letters.length"]), [0, 2, 4, 6])
+        self.assertEqual(bytes(values(batch["letters"])[20:24]).decode(), "éé")
+
+    @needs_numpy
+    def test_gives_numpy_arrays(self):
+        import numpy
+
+        class Arrays(Images):
+            def __getitem__(self, index):
+                wide = numpy.arange(6, dtype=numpy.int16).reshape(2, 3) + index
+                return {"wide": wide.T, "label": numpy.int64(index)}
+
+        raw = millrace.RawTransform(
+            [millrace.FieldSpec("wide", "int16", (3, 2)), millrace.FieldSpec("label", "int64")]
+        )
+        batch = next(loader(Arrays(), raw))
+        self.assertEqual(batch["wide"].numpy()[1].tolist(), [[1, 4], [2, 5], [3, 6]])
+        self.assertEqual(labels(batch), [0, 1, 2, 3])
+
+    def test_an_exception_ends_the_run_as_its_cause(self):
+        train = loader(Failing(ValueError("out of paper")))
+        with self.assertRaisesRegex(
+            millrace.Error, "Failing: record [25]: ValueError: out of paper"
+        ) as raised:
+            next(train)
+        self.assertIsInstance(raised.exception.__cause__, ValueError)
+        self.assertEqual(raised.exception.code, "io")
+        with self.assertRaisesRegex(millrace.Error, "out of paper"):
+            next(train)
+
+    def test_bad_records_follow_the_policy(self):
+        bad = millrace.BadRecord("torn page")
+        with self.assertRaisesRegex(millrace.Error, "torn page") as raised:
+            list(loader(Failing(bad)))
+        self.assertEqual(raised.exception.code, "bad_record")
+        marked = loader(Failing(bad), bad_records="mark")
+        batches = [(values(one["valid"]), labels(one)) for one in marked]
+        self.assertEqual(batches, [([1, 1, 0, 1], [0, 1, 0, 3]), ([1, 0, 1, 1], [4, 0, 6, 7])])
+
+    def test_is_freed_with_its_last_user(self):
+        before = len(Owner.all)
+        train = loader(Images(8))
+        next(train)
+        self.assertGreater(len(Owner.all), before)
+        del train
+        gc.collect()
+        self.assertEqual(len(Owner.all), before)
+
+
+class TransformTest(unittest.TestCase):
+    def test_makes_samples(self):
+        def make(record, random):
+            self.assertEqual(sorted(record), ["label", "letters", "number"])
+            self.assertTrue(0 <= random.uniform() < 1)
+            number = int.from_bytes(record["number"], "little")
+            return {"number": -number, "letters": record["letters"], "bits": random.bits()}
+
+        fields = [NUMBER, LETTERS, millrace.FieldSpec("bits", "uint64")]
+        transform = millrace.Transform(fields, make, fingerprint=17)
+        names = [one["name"] for one in transform.fields]
+        self.assertEqual(names, ["number", "letters", "bits", "letters.length"])
+        bits = []
+        for workers in (1, 2):
+            batch = next(loader(Texts(), transform, workers=workers, seed=3))
+            self.assertEqual(values(batch["number"]), [0, -1, -2, -3])
+            self.assertEqual(values(batch["letters.length"]), [0, 2, 4, 6])
+            self.assertEqual(values(batch["letters"])[10:20], [*"é".encode(), *[0] * 8])
+            bits.append(values(batch["bits"]))
+        self.assertEqual(bits[0], bits[1])
+        self.assertEqual(len(set(bits[0])), 4)
+
+    @needs_numpy
+    def test_takes_arrays(self):
+        import numpy
+
+        field = millrace.FieldSpec("pair", "float32", (2, 2))
+        make = lambda record, _: {"pair": numpy.full((2, 2), record.index, numpy.float32)}
+        batch = next(loader(Images(), millrace.Transform([field], make)))
+        self.assertEqual(batch["pair"].numpy()[3].tolist(), [[3, 3], [3, 3]])
+
+    def failure_of(self, value, field):
+        transform = millrace.Transform([field], lambda record, _: {field.name: value})
+        with self.assertRaises(millrace.Error) as raised:
+            next(loader(Images(), transform))
+        self.assertEqual(raised.exception.code, "transform")
+        return str(raised.exception)
+
+    def test_refuses_values_that_do_not_fit(self):
+        pair = millrace.FieldSpec("pair", "int16", (2,))
+        self.assertIn("pair: the value has 2 bytes, must have 4", self.failure_of([1], pair))
+        self.assertIn("pair: the value has 6 bytes, must have 4", self.failure_of([1, 2, 3], pair))
+        self.assertIn("has 22 bytes, must have at most 10", self.failure_of(b"x" * 22, LETTERS))
+        self.assertIn("format requires -32768", self.failure_of([1, 1 << 20], pair))
+        self.assertIn("TypeError: memoryview", self.failure_of(None, pair))
+        self.assertIn("must be given as an array",
+                      self.failure_of([1, 2], pair._replace(dtype="bfloat16")))
+        if HAS_NUMPY:
+            import numpy
+
+            self.assertIn("the format 'H', not int16",
+                          self.failure_of(numpy.zeros(2, numpy.uint16), pair))
+            square = millrace.FieldSpec("square", "uint8", (2, 2))
+            self.assertIn("the value has the shape (4,)",
+                          self.failure_of(numpy.zeros(4, numpy.uint8), square))
+
+    def test_names_wrong_fields(self):
+        with self.assertRaisesRegex(millrace.Error, 'dtype is "int15"'):
+            millrace.Transform([millrace.FieldSpec("x", "int15")], lambda *_: {})
+        with self.assertRaisesRegex(millrace.Error, "at most 5 extents"):
+            millrace.RawTransform([millrace.FieldSpec("x", "int16", (1,) * 6)])
+        with self.assertRaisesRegex(millrace.Error, "the dataset is null"):
+            millrace.RawTransform()
+
+    def test_raw_fields_are_filled(self):
+        field = millrace.FieldSpec("letters", "uint8", (3,), variable=True, fill=7)
+        batch = next(loader(Texts(), millrace.RawTransform([field])))
+        self.assertEqual(values(batch["letters"])[:6], [7, 7, 7, *"é".encode(), 7])
+
+
+if __name__ == "__main__":
+    unittest.main()
