@@ -37,6 +37,9 @@ struct Coefficients {
   }
 };
 
+/// Copies `count` blocks of groups, one block after the other. Returns the value after them.
+std::int16_t* copy_blocks(const jpeg::BlockGroup* groups, int count, std::int16_t* to);
+
 /// The parts of a record that belong to the original file.
 struct FileParts {
   /// The file without the entropy-coded data of its scans.

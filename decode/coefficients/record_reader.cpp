@@ -17,6 +17,18 @@ Status corrupt(const char* part) {
 
 }  // namespace
 
+std::int16_t* copy_blocks(const jpeg::BlockGroup* groups, int count, std::int16_t* to) {
+  for (int block = 0; block < count; ++block) {
+    const std::int16_t* from =
+        groups[block / jpeg::BlockGroup::blocks].values.data() +
+        static_cast<std::ptrdiff_t>(block % jpeg::BlockGroup::blocks) * jpeg::block_side;
+    for (int y = 0; y < jpeg::block_side;
+         ++y, to += jpeg::block_side, from += jpeg::BlockGroup::row_values)
+      std::memcpy(to, from, jpeg::block_side * sizeof *to);
+  }
+  return to;
+}
+
 Status RecordReader::open(std::span<const std::byte> record, jpeg::Frame& frame) {
   bytes_ = {reinterpret_cast<const std::uint8_t*>(record.data()), record.size()};
   if (bytes_.size() < header_bytes + checksum_bytes)
@@ -139,14 +151,7 @@ bool RecordReader::expand_all(const jpeg::Frame& frame, Coefficients& coefficien
     std::int16_t* to = coefficients.blocks[static_cast<std::size_t>(component)].data();
     for (int row = 0; row < blocks_down(frame, component); ++row) {
       if (!expand(component, row, 0, across, groups.data())) return false;
-      for (int block = 0; block < across; ++block) {
-        const std::int16_t* from =
-            groups[static_cast<std::size_t>(block / jpeg::BlockGroup::blocks)].values.data() +
-            static_cast<std::ptrdiff_t>(block % jpeg::BlockGroup::blocks) * jpeg::block_side;
-        for (int y = 0; y < jpeg::block_side; ++y, to += jpeg::block_side)
-          std::copy_n(from + static_cast<std::ptrdiff_t>(y) * jpeg::BlockGroup::row_values,
-                      jpeg::block_side, to);
-      }
+      to = copy_blocks(groups.data(), across, to);
     }
   }
   return true;

@@ -11,8 +11,7 @@ bool SymbolCodes::set(std::span<const std::uint8_t, 16> counts,
   for (unsigned length = 1; length <= counts.size(); ++length, code <<= 1) {
     for (unsigned n = 0; n < counts[length - 1]; ++n, ++code, ++next) {
       if (next >= symbols.size() || code >> length != 0) return false;
-      codes[symbols[next]] = static_cast<std::uint16_t>(code);
-      lengths[symbols[next]] = static_cast<std::uint8_t>(length);
+      codes[symbols[next]] = code << 8 | length;
     }
   }
   return true;

@@ -60,11 +60,10 @@ class ScanBits {
   unsigned count_ = 0;
 };
 
-/// The codes of a Huffman table by their symbols (T.81, Annex C). A symbol without a code has the
-/// length 0.
+/// The codes of a Huffman table by their symbols (T.81, Annex C).
 struct SymbolCodes {
-  std::array<std::uint16_t, 256> codes{};
-  std::array<std::uint8_t, 256> lengths{};
+  /// A code times 256, plus its length; 0 for a symbol without a code.
+  std::array<std::uint32_t, 256> codes{};
 
   /// Sets the codes from the numbers of codes of 1 to 16 bits and their symbols. Returns false if
   /// they do not make a code.
@@ -73,10 +72,9 @@ struct SymbolCodes {
   /// Writes the code of a symbol, then the lowest `bits` bits of a value, at most 16. Returns false
   /// if the symbol has no code.
   bool put(unsigned symbol, std::uint32_t value, unsigned bits, ScanBits& to) const {
-    const unsigned length = lengths[symbol & 0xFF];
-    to.put(std::uint32_t{codes[symbol & 0xFF]} << bits | (value & ((1U << bits) - 1)),
-           length + bits);
-    return length > 0;
+    const std::uint32_t code = codes[symbol & 0xFF];
+    to.put(code >> 8 << bits | (value & ((1U << bits) - 1)), (code & 0xFF) + bits);
+    return code != 0;
   }
   bool put(unsigned symbol, ScanBits& to) const { return put(symbol, 0, 0, to); }
 };

@@ -21,8 +21,8 @@ class ImageRecoder {
   ImageRecoder(StoredForm form, std::shared_ptr<DecodeBudget> budget);
 
   /// Replaces the bytes of a JPEG in another form. `decoder` must not hold an image. A record of
-  /// coefficients is made only if the decoder makes the same pixels of both, and the record
-  /// restores the file. Otherwise the bytes stay, and the result says why; it is bad for a record
+  /// coefficients is made only if it restores the file. If other code makes the JPEG's pixels, they
+  /// must be equal, too. Otherwise the bytes stay, and the result says why; it is bad for a record
   /// whose file cannot be restored.
   Status recode(ImageDecoder& decoder, std::vector<std::byte>& bytes);
   /// Reason why the last image stays a JPEG; empty if it does not.
