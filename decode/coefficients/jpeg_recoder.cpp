@@ -138,7 +138,7 @@ Status JpegRecoder::State::read_by_libjpeg() {
   return libjpeg.smooths() ? Status::bad("its scans leave out precision") : Status::ok();
 }
 
-/// Reads the coefficients of a baseline file by our own entropy stage, which takes a third of
+/// Reads the coefficients of a baseline file by our own entropy stage, which takes less than half of
 /// libjpeg's time. Returns false if libjpeg must read them.
 bool JpegRecoder::State::read_by_stages() {
   if (jpeg::read_frame(libjpeg.image(), frame) != nullptr || !entropy.begin(frame, 0)) return false;

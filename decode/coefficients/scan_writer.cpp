@@ -96,7 +96,7 @@ class ScanCoder {
     if (!scan_.progressive) return code_dc(number, block[0]) && code_ac(*component.ac, block);
     if (scan_.first == 0) {
       if (scan_.high == 0) return code_dc(number, block[0] >> scan_.low);
-      bits_.put(static_cast<std::uint32_t>(block[0] >> scan_.low), 1);
+      bits_.at.put(static_cast<std::uint32_t>(block[0] >> scan_.low) & 1, 1);
       return true;
     }
     return scan_.high == 0 ? code_ac_first(*component.ac, block)
@@ -107,25 +107,29 @@ class ScanCoder {
     const int difference = value - predictors_[n];
     predictors_[n] = value;
     const unsigned bits = bits_of(difference);
-    return bits <= most_bits && scan_.components[n].dc->put(bits, coded(difference), bits, bits_);
+    return bits <= most_bits &&
+           scan_.components[n].dc->put(bits, coded(difference), bits, bits_.at);
   }
 
-  bool put_value(const SymbolCodes& codes, unsigned zeros, int value) {
+  static bool put_value(const SymbolCodes& codes, unsigned zeros, int value, BitCursor& to) {
     const unsigned bits = bits_of(value);
-    return bits <= most_bits && codes.put(zeros << 4 | bits, coded(value), bits, bits_);
+    return bits <= most_bits && codes.put(zeros << 4 | bits, coded(value), bits, to);
   }
 
   bool code_ac(const SymbolCodes& codes, Block block) {
+    BitCursor at = bits_.at;
+    bool has_codes = true;
     unsigned last = 0;
     for (std::uint64_t left = stored_places(block) & ~1ULL; left != 0; left &= left - 1) {
       const auto n = static_cast<unsigned>(std::countr_zero(left));
       unsigned zeros = n - last - 1;
       last = n;
-      for (; zeros > 15; zeros -= 16)
-        if (!codes.put(sixteen_zeros, bits_)) return false;
-      if (!put_value(codes, zeros, block[zigzag_places[n]])) return false;
+      for (; zeros > 15; zeros -= 16) has_codes = codes.put(sixteen_zeros, at) && has_codes;
+      has_codes = put_value(codes, zeros, block[zigzag_places[n]], at) && has_codes;
     }
-    return last == block_values - 1 || codes.put(0, bits_);
+    if (last < block_values - 1) has_codes = codes.put(0, at) && has_codes;
+    bits_.at = at;
+    return has_codes;
   }
 
   bool code_ac_first(const SymbolCodes& codes, Block block) {
@@ -140,8 +144,8 @@ class ScanCoder {
       }
       if (!end_run()) return false;
       for (; zeros > 15; zeros -= 16)
-        if (!codes.put(sixteen_zeros, bits_)) return false;
-      if (!put_value(codes, zeros, value)) return false;
+        if (!codes.put(sixteen_zeros, bits_.at)) return false;
+      if (!put_value(codes, zeros, value, bits_.at)) return false;
       zeros = 0;
     }
     if (zeros == 0) return true;
@@ -167,15 +171,15 @@ class ScanCoder {
         continue;
       }
       for (; zeros > 15 && n <= last_new; zeros -= 16) {
-        if (!end_run() || !codes.put(sixteen_zeros, bits_)) return false;
+        if (!end_run() || !codes.put(sixteen_zeros, bits_.at)) return false;
         put_bits(corrections_);
       }
       if (size > 1) {
         corrections_.push_back(static_cast<std::uint8_t>(size & 1));
         continue;
       }
-      if (!end_run() || !codes.put(zeros << 4 | 1, bits_)) return false;
-      bits_.put(block[zigzag_places[static_cast<std::size_t>(n)]] < 0 ? 0 : 1, 1);
+      if (!end_run() || !codes.put(zeros << 4 | 1, bits_.at)) return false;
+      bits_.at.put(block[zigzag_places[static_cast<std::size_t>(n)]] < 0 ? 0 : 1, 1);
       put_bits(corrections_);
       zeros = 0;
     }
@@ -189,13 +193,13 @@ class ScanCoder {
   bool end_run() {
     if (run_ == 0) return true;
     const auto bits = static_cast<unsigned>(std::bit_width(run_)) - 1;
-    if (!run_codes_->put(bits << 4, run_, bits, bits_)) return false;
+    if (!run_codes_->put(bits << 4, run_, bits, bits_.at)) return false;
     run_ = 0;
     put_bits(run_corrections_);
     return true;
   }
   void put_bits(std::vector<std::uint8_t>& all) {
-    for (const std::uint8_t bit : all) bits_.put(bit, 1);
+    for (const std::uint8_t bit : all) bits_.at.put(bit, 1);
     all.clear();
   }
 
