@@ -154,7 +154,11 @@ DecodeBudget::Reservation JpegDecoder::take(const Region& region) const {
   if (takes_stages_)
     needed = std::max<std::uint64_t>(needed, jpeg::RegionPixels::stride_of(region.width) *
                                                  static_cast<std::uint64_t>(region.height));
-  if (takes_progressive_) needed = std::max(needed, needed_by_progressive(region));
+  const std::uint64_t kept = progressive_ != nullptr ? progressive_->bytes() : 0;
+  if (takes_progressive_)
+    needed = std::max(needed, needed_by_progressive(region) + scratch_.bytes());
+  else
+    needed += kept;
   return budget_->take(needed);
 }
 
@@ -293,9 +297,8 @@ bool JpegDecoder::read_by_stages(const Region& region, int reduction, PixelView&
 
 void JpegDecoder::doubt() {
   takes_stages_ = takes_progressive_ = false;
-  // libjpeg-turbo needs the budget's memory now.
-  if (progressive_ != nullptr && progressive_->bytes() > DecodeBudget::small_bytes)
-    progressive_->free_memory();
+  // libjpeg-turbo needs the memory now.
+  if (progressive_ != nullptr) progressive_->free_memory();
   header_.decoder = "libjpeg-turbo (doubtful data)";
 }
 
