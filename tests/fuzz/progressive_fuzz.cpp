@@ -60,7 +60,9 @@ void write_seeds(const std::filesystem::path& folder) {
   Random random(1, 0);
   for (testing::Encoding encoding : testing::encodings())
     for (int kind = 0; kind < testing::script_kinds; ++kind) {
-      if (encoding.scans != testing::Encoding::Scans::one || encoding.arithmetic) continue;
+      if (encoding.scans != testing::Encoding::Scans::one || encoding.arithmetic ||
+          encoding.stored_as_rgb)
+        continue;
       const int channels = number % 7 == 0 ? 1 : 3;
       encoding.quality = 20 + 13 * kind;
       const testing::Bytes encoded =

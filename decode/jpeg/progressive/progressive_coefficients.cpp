@@ -45,8 +45,9 @@ std::uint64_t ProgressiveCoefficients::bytes_for(const Frame& frame, int refined
   std::uint64_t bytes = cache_line;
   for (int number = 0; number < frame.component_count; ++number) {
     const Component& component = frame.components[static_cast<std::size_t>(number)];
-    const std::size_t blocks = static_cast<std::size_t>(frame.mcus_across * component.across) *
-                               static_cast<std::size_t>(frame.mcus_down * component.down);
+    const int across = frame.mcus_across * component.across;
+    const int down = frame.mcus_down * component.down;
+    const std::size_t blocks = static_cast<std::size_t>(across) * static_cast<std::size_t>(down);
     for (const std::size_t part : bytes_of({blocks, blocks + 1, blocks}, masks_of(refined_bits)))
       bytes += part;
   }
@@ -73,7 +74,8 @@ void ProgressiveCoefficients::shape(const Frame& frame, int refined_bits, const 
     blocks.needed =
         has_end ? across * static_cast<std::size_t>(blocks.down)
                 : across * static_cast<std::size_t>(rows - 1) + static_cast<std::size_t>(columns);
-    blocks.dc_stride = static_cast<std::size_t>(frame.mcus_across * component.across);
+    blocks.dc_stride =
+        static_cast<std::size_t>(frame.mcus_across) * static_cast<std::size_t>(component.across);
     const int wanted_rows = rows - box.first_row * component.down;
     const int wanted_columns = columns - box.first_column * component.across;
     sizes[static_cast<std::size_t>(number)] = bytes_of(
@@ -114,7 +116,8 @@ void ProgressiveCoefficients::copy_row(const Frame& frame, int mcu_row, Coeffici
     const int columns = std::min(from.across - begin, to.across);
     const int rows = std::min(from.down - mcu_row * component.down, to.down);
     for (int y = 0; y < rows; ++y) {
-      const auto row_of_image = static_cast<std::size_t>(mcu_row * component.down + y);
+      const int image_row = mcu_row * component.down + y;
+      const auto row_of_image = static_cast<std::size_t>(image_row);
       const std::size_t block =
           row_of_image * static_cast<std::size_t>(from.across) + static_cast<std::size_t>(begin);
       sum_blocks({.dc = from.dc + row_of_image * from.dc_stride + begin,

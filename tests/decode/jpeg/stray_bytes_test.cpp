@@ -70,7 +70,9 @@ TEST(StrayBytes, BeforeTheEndAreSkippedInEachKindOfJpeg) {
         const Bytes encoded = with_stray(sound, stray(count, value), false);
         ASSERT_EQ(checked(decoder, encoded).reason(), "");
         const std::string name = decoder.header().decoder;
-        const bool is_told = count > 8 || name.starts_with("millrace");
+        // libjpeg-turbo checks progressive images.
+        const bool is_told =
+            count > 8 || (name.starts_with("millrace") && name != "millrace (progressive)");
         ASSERT_TRUE(!is_told || decoder.header().repaired);
         ASSERT_EQ(decoder.header().repaired, name.ends_with("repaired)"));
         ASSERT_TRUE(same_region(decoder, encoded, reference, whole_picture));
