@@ -15,7 +15,7 @@ elseif(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
     check_cxx_source_compiles("#ifndef __AVX512F__\n#error\n#endif\nint main() {}"
                               MILLRACE_COMPILED_FOR_AVX512)
     if(MILLRACE_COMPILED_FOR_AVX512)
-      list(APPEND millrace_warnings -Wno-maybe-uninitialized)
+      list(APPEND millrace_warnings -Wno-maybe-uninitialized -Wno-uninitialized)
     endif()
   endif()
 endif()
