@@ -15,6 +15,8 @@
 #include "jpeg/frame.h"
 #include "jpeg/idct.h"
 #include "jpeg/libjpeg.h"
+#include "jpeg/progressive/block_sums.h"
+#include "jpeg/progressive/scan_loops.h"
 #include "jpeg/upsample.h"
 
 namespace millrace::jpeg {
@@ -142,6 +144,59 @@ void add_blocks(Checksum& sum) {
   sum.add(made.data(), made.size());
 }
 
+/// Adds the AC scans of progressive JPEGs, of data that looks random.
+void add_progressive_scans(Checksum& sum) {
+  constexpr std::size_t count = 9;
+  constexpr std::size_t masks_per_block = BlockMasks::planes + 1;
+  HuffmanCode code;
+  code.counts.fill(1);
+  code.symbols = {0x01, 0x11, 0x21, 0x00, 0x31, 0x10, 0x41, 0xF0,
+                  0x51, 0x20, 0x61, 0x71, 0x81, 0x91, 0xA1, 0xB1};
+  Numbers numbers;
+  std::array<std::uint8_t, 400> data{};
+  for (std::uint8_t& byte : data) byte = numbers() % 255;
+  const auto bytes = std::make_unique<ScanBytes>();
+  const auto first = std::make_unique<FirstTable>();
+  const auto refinement = std::make_unique<RefinementTable>();
+  std::array<std::uint64_t, count * masks_per_block + 1> masks{};
+  alignas(64) std::array<std::int16_t, 64 * count> values{};
+  std::array<std::uint32_t, count> slots{};
+  for (std::uint32_t n = 0; n < count; ++n) slots[n] = n;
+  std::array<std::int16_t, count> dc{};
+  if (!first->set(code, 1) || !refinement->set(code)) return;
+  for (const bool refines : {false, true}) {
+    bytes->begin(data);
+    BandScan scan{.bytes = bytes.get(),
+                  .bits = {0, bytes->first(), 0},
+                  .end = count,
+                  .first = 1,
+                  .last = 63,
+                  .low_bit = refines ? 0 : 1,
+                  .masks = masks.data(),
+                  .masks_per_block = masks_per_block,
+                  .values = values.data(),
+                  .slots = slots.data(),
+                  .first_table = first.get(),
+                  .refinement_table = refinement.get()};
+    const std::uint8_t sound = (refines ? refine(scan) : decode_first(scan)) ? 1 : 0;
+    sum.add(&sound, 1);
+  }
+  std::array<BlockGroup, (count + 3) / 4> groups{};
+  sum_blocks({.dc = dc.data(),
+              .masks = masks.data(),
+              .masks_per_block = masks_per_block,
+              .slots = slots.data(),
+              .values = values.data()},
+             count, groups.data());
+  for (const BlockGroup& group : groups)
+    for (const std::int16_t value : group.values) {
+      const auto stored = static_cast<std::uint16_t>(value);
+      const std::array<std::uint8_t, 2> both{static_cast<std::uint8_t>(stored & 0xFF),
+                                             static_cast<std::uint8_t>(stored >> 8)};
+      sum.add(both.data(), both.size());
+    }
+}
+
 /// A decode of the built-in JPEG, or of its last corner, for which all other MCUs are skipped.
 struct Decode {
   BaselineDecoder decoder;
@@ -194,6 +249,7 @@ std::uint64_t stages_checksum() {
   add_rows(sum);
   add_blocks(sum);
   add_picture(sum);
+  add_progressive_scans(sum);
   return sum.value();
 }
 

@@ -110,7 +110,8 @@ std::string index_text(const IndexResult& result) {
       fmt::format("{} of {} images ({:.1f} MB, {:.2f}% of theirs)", result.indexed, result.records,
                   static_cast<double>(result.index_bytes) / 1e6, share);
   if (result.others > 0)
-    text += fmt::format("; {} without, since other decoders decode them", result.others);
+    text +=
+        fmt::format("; {} without, since the baseline decoder does not decode them", result.others);
   if (result.bad > 0) text += fmt::format("; {} bad: `millrace verify` lists them", result.bad);
   return text;
 }

@@ -35,8 +35,8 @@ struct IndexResult {
 IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoints points,
                         const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt);
 
-/// "490 of 500 images (0.8 MB, 1.47% of theirs); 8 without, since other decoders decode them;
-/// 2 bad: `millrace verify` lists them".
+/// "490 of 500 images (0.8 MB, 1.47% of theirs); 8 without, since the baseline decoder does not
+/// decode them; 2 bad: `millrace verify` lists them".
 std::string index_text(const IndexResult& result);
 
 }  // namespace millrace::cli
