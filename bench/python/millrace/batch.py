@@ -21,9 +21,35 @@ class Layout(NamedTuple):
     address: int
     shape: tuple[int, ...]
     dtype: str
-    bits: int
+    array_interface: dict[str, Any]  # of NumPy
     device_type: int
     device_id: int
+
+
+# NumPy's kinds. It has no bfloat16.
+KINDS = {"int": "<i", "uint": "<u", "float": "<f", "bool": "|b", "bfloat": "<u"}
+
+
+def layout_of(address: int) -> Layout:
+    """Reads the DLPack tensor at this address."""
+    tensor = dlpack.Managed.from_address(address).tensor
+    kind = dlpack.DTYPES[tensor.code]
+    place = (tensor.data or 0) + tensor.byte_offset
+    shape = tuple(tensor.shape[: tensor.ndim])
+    dtype = kind if kind == "bool" else f"{kind}{tensor.bits}"
+    typestr = KINDS[kind] + str(tensor.bits // 8)
+    interface = {"version": 3, "shape": shape, "data": (place, False), "typestr": typestr}
+    return Layout(place, shape, dtype, interface, tensor.device_type, tensor.device_id)
+
+
+class Run:
+    """Facts that all batches of a run share."""
+
+    def __init__(self, gpu: int | None) -> None:
+        self.gpu = gpu  # its number; None = the host
+        self.names: dict[str, bytes] = {}  # of the fields; filled by the first batch
+        # A slot's addresses never change.
+        self.layouts: dict[tuple[int, int, bytes], Layout] = {}
 
 
 class Field:
@@ -34,12 +60,11 @@ class Field:
     use it. On a GPU the data is ready for the stream on which the batch was taken.
     """
 
-    __slots__ = ("_batch", "_layout", "_name")
+    __slots__ = ("_batch", "_name")
 
     def __init__(self, batch: Batch, name: bytes) -> None:
         self._batch = batch
         self._name = name
-        self._layout: Layout | None = None
 
     def _managed(self) -> int:
         tensor = c_void_p()
@@ -48,20 +73,15 @@ class Field:
         return tensor.value or 0
 
     def _facts(self) -> Layout:
-        if self._layout is None:
+        facts = self._batch.describe()
+        key = (facts.slot, facts.size, self._name)
+        layouts = self._batch._run.layouts
+        layout = layouts.get(key)
+        if layout is None:
             address = self._managed()
-            tensor = dlpack.Managed.from_address(address).tensor
-            kind = dlpack.DTYPES[tensor.code]
-            self._layout = Layout(
-                (tensor.data or 0) + tensor.byte_offset,
-                tuple(tensor.shape[: tensor.ndim]),
-                kind if kind == "bool" else f"{kind}{tensor.bits}",
-                tensor.bits,
-                tensor.device_type,
-                tensor.device_id,
-            )
+            layout = layouts[key] = layout_of(address)
             dlpack.delete(address)
-        return self._layout
+        return layout
 
     @property
     def name(self) -> str:
@@ -91,8 +111,9 @@ class Field:
         """
         torch: Any = sys.modules.get("torch") or importlib.import_module("torch")
         batch = self._batch
-        if batch._device is not None:
-            stream = streams.current_of_torch(batch._device)
+        gpu = batch._run.gpu
+        if gpu is not None:
+            stream = streams.current_of_torch(gpu)
             if stream != batch._stream:
                 self._use_on(stream)
         managed = self._managed()
@@ -106,15 +127,14 @@ class Field:
     def numpy(self) -> Any:
         """Returns a `numpy.ndarray` over the same memory. bfloat16 needs the package ml_dtypes.
         Raises `BufferError` for a batch on a GPU."""
-        import numpy
-
+        numpy: Any = sys.modules.get("numpy") or importlib.import_module("numpy")
         facts = self._facts()
         if facts.device_type != dlpack.CPU:
             raise BufferError(
                 f"the field {self.name} is on cuda:{facts.device_id}, where NumPy cannot read it; "
                 f'use batch["{self.name}"].torch().cpu().numpy()'
             )
-        array = numpy.asarray(ArrayInterface(self))
+        array = numpy.asarray(ArrayInterface(self, facts.array_interface))
         if facts.dtype != "bfloat16":
             return array
         import ml_dtypes
@@ -143,7 +163,7 @@ class Field:
             raise BufferError("millrace does not copy fields; copy the array that you receive")
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"the field {self.name} is on {self.__dlpack_device__()}")
-        if self._batch._device is not None and stream != -1:
+        if self._batch._run.gpu is not None and stream != -1:
             self._use_on(1 if stream is None else int(stream))
         if max_version is None or max_version[0] < 1:
             return dlpack.capsule(self._managed(), versioned=False)
@@ -157,25 +177,18 @@ class Field:
         if stream == batch._stream:
             return
         if batch._stream:  # else the host has waited for the data
-            streams.wait(stream, batch._stream, batch._device)
+            streams.wait(stream, batch._stream, batch._run.gpu)
         batch.record_stream(stream)
 
 
 class ArrayInterface:
     """NumPy's array interface of a field (numpy.org/doc/stable/reference/arrays.interface.html)."""
 
-    KINDS = {"int": "<i", "uint": "<u", "float": "<f", "bool": "|b", "bfloat": "<u"}
+    __slots__ = ("__array_interface__", "field")
 
-    def __init__(self, field: Field) -> None:
-        facts = field._facts()
-        kind = facts.dtype.rstrip("0123456789")
+    def __init__(self, field: Field, interface: dict[str, Any]) -> None:
         self.field = field  # which the array keeps alive through this object
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": facts.shape,
-            "data": (facts.address, False),
-            "typestr": self.KINDS[kind] + str(facts.bits // 8),
-        }
+        self.__array_interface__ = interface
 
 
 class Batch(Mapping[str, Field]):
@@ -187,12 +200,11 @@ class Batch(Mapping[str, Field]):
     Any thread may use it.
     """
 
-    __slots__ = ("_device", "_facts", "_handle", "_names", "_stream")
+    __slots__ = ("_facts", "_handle", "_run", "_stream")
 
-    def __init__(self, names: dict[str, bytes], device: int | None, stream: int) -> None:
+    def __init__(self, run: Run, stream: int) -> None:
         self._handle = c_void_p()
-        self._names = names
-        self._device = device  # number of the GPU
+        self._run = run
         self._stream = stream  # on which the batch was taken; 0 = the host
         self._facts: structs.BatchFacts | None = None
 
@@ -202,18 +214,18 @@ class Batch(Mapping[str, Field]):
 
     def __getitem__(self, name: str) -> Field:
         try:
-            return Field(self, self._names[name])
+            return Field(self, self._run.names[name])
         except KeyError:
-            raise KeyError(f"{name!r}: the batch has the fields {list(self._names)}") from None
+            raise KeyError(f"{name!r}: the batch has the fields {list(self._run.names)}") from None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._run.names)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._run.names)
 
     def __repr__(self) -> str:
-        return f"<millrace.Batch {self.number}, {self.size} samples: {', '.join(self._names)}>"
+        return f"<millrace.Batch {self.number}, {self.size} samples: {', '.join(self._run.names)}>"
 
     def names(self) -> list[str]:
         return list(json_of("batch_fields", self._handle))

@@ -76,7 +76,7 @@ class Dataset(Handle):
         """Makes a dataset of Python records. `name` is for messages and reports.
 
         Python code runs under the GIL, so records come from one thread at a time, and the training
-        step waits for the GIL, too. Each read adds about 10 µs to the code's own time. An exception
+        step waits for the GIL, too. Each read adds about 15 µs to the code's own time. An exception
         ends the run, and `next` raises it as the cause of its `Error`; for `BadRecord` the option
         `bad_records` decides.
         """

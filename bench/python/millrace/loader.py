@@ -14,7 +14,7 @@ from ctypes import byref, c_int32
 from typing import TYPE_CHECKING, Any, Union
 
 from . import streams, structs
-from .batch import Batch
+from .batch import Batch, Run
 from .dataset import Dataset, Records
 from .library import FUNCTIONS, Error, Handle, failure, json_of, last, new_handle, number, text
 from .options import Options, options_json
@@ -65,6 +65,7 @@ class Pipeline(Handle):
     """The handle of a run."""
 
     kind = "pipeline"
+    run: Run
 
 
 class Loader:
@@ -122,7 +123,6 @@ class Loader:
         self._stream = None if stream is None else streams.number_of(stream)
         self._gpu = int(self.device[5:]) if self.device[5:].isdigit() else None
         self._interrupted: list[Batch] = []
-        self._names: dict[str, bytes] = {}  # filled by the first batch
         self._epoch = 0
         self._pipeline: Pipeline | None = self._start(state)
         open_loaders.add(self)
@@ -139,12 +139,13 @@ class Loader:
             state=text(state),
         )
         pipeline = Pipeline()
+        pipeline.run = Run(self._gpu)
         self._process = os.getpid()
         pipeline.handle = self._checked(lambda: new_handle("pipeline_create", byref(setup)))
         return pipeline
 
-    def _running(self) -> int:
-        """Returns the handle of the run. Raises `Error` after `close` and in a child of fork."""
+    def _running(self) -> Pipeline:
+        """Returns the run. Raises `Error` after `close` and in a child of fork."""
         if self._process != os.getpid():
             raise Error(
                 "stopped",
@@ -153,7 +154,7 @@ class Loader:
             )
         if self._pipeline is None:
             raise Error("stopped", "the loader is closed")
-        return self._pipeline.handle
+        return self._pipeline
 
     def _checked(self, function: Any) -> Any:
         try:
@@ -170,7 +171,7 @@ class Loader:
         return self
 
     def __len__(self) -> int:
-        return number("pipeline_batches_per_epoch", self._running())
+        return number("pipeline_batches_per_epoch", self._running().handle)
 
     def __next__(self) -> Batch:
         batch = self.next()
@@ -198,9 +199,9 @@ class Loader:
         else:
             number_of_stream = streams.current_of_torch(self._gpu)
         limit = self.timeout if timeout is None else timeout
-        batch = Batch(self._names, self._gpu, number_of_stream)
+        batch = Batch(pipeline.run, number_of_stream)
         try:
-            status = self._take(pipeline, batch, limit)
+            status = self._take(pipeline.handle, batch, limit)
         except BaseException:
             if batch._handle:  # Ctrl-C came behind it: the next call returns it
                 self._interrupted.append(batch)
@@ -213,8 +214,9 @@ class Loader:
         return self._handed_out(batch)
 
     def _handed_out(self, batch: Batch) -> Batch:
-        if not self._names:
-            self._names.update((name, name.encode()) for name in batch.names())
+        names = batch._run.names
+        if not names:
+            names.update((name, name.encode()) for name in batch.names())
         self._epoch = batch.describe().epoch
         return batch
 
@@ -257,7 +259,7 @@ class Loader:
     @property
     def total_batches(self) -> int | None:
         """Number of batches of the whole run; None if it never ends."""
-        total = number("pipeline_total_batches", self._running())
+        total = number("pipeline_total_batches", self._running().handle)
         return None if total == ENDLESS else total
 
     def state_dict(self) -> dict[str, Any]:
@@ -266,7 +268,7 @@ class Loader:
         It is the same on all ranks, and serves any number of ranks with the same
         `global_batch_size`. If Ctrl-C ended a call of `next`, its batch may count as handed out.
         """
-        state: dict[str, Any] = json_of("pipeline_state", self._running())
+        state: dict[str, Any] = json_of("pipeline_state", self._running().handle)
         return state
 
     def load_state_dict(self, state: Mapping[str, Any] | str) -> None:
@@ -278,7 +280,7 @@ class Loader:
 
     def report(self, restart: bool = False) -> Report:
         """Returns a report since the start, or the last `restart`, which begins a new one."""
-        return Report(json_of("pipeline_report", self._running(), c_int32(restart)))
+        return Report(json_of("pipeline_report", self._running().handle, c_int32(restart)))
 
     def close(self) -> None:
         """Stops the run and its threads. Batches and their arrays stay valid."""
