@@ -6,7 +6,7 @@
 
 DATASET is what `millrace pack PHOTOS DATASET` made of PHOTOS, a folder of a folder for each class.
 The feeds, measured in the order of --feeds: `synthetic` repeats 8 batches of DATASET that stay on
-the device, which gives the maximal rate for any loader. `millrace` uses libmillrace.so and DLPack.
+the device, which gives the maximal rate for any loader. `millrace` is its Python package.
 `torchvision` is ImageFolder and a DataLoader with --workers processes, by default one for each
 processor; its 8-bit images are normalised on the device. On a GPU the model computes in bfloat16.
 A line of JSON for each feed is printed, or appended to the file --json.
@@ -119,22 +119,20 @@ def measure(trainer, batches, arguments, after_warm_up=lambda: None):
 def open_loader(trainer, arguments):
     on_gpu = trainer.device.type == "cuda"
     recipe = {"output": [arguments.size] * 2, "like": loader.like_this_pillow()}
-    run = {"seed": 1, "last_batch": "pad"}  # every batch is full, even with few records
-    run["conversion"] = {"layout": "nhwc", "mean": MEAN, "std": STD}
-    run["conversion"]["dtype"] = "bfloat16" if on_gpu else "float32"
-    options = {"workers": arguments.workers, "batch_size": arguments.batch_size}
-    options["device"] = str(trainer.device) if on_gpu else "host"
-    return loader.Loader(arguments.library, arguments.dataset, recipe, **options, **run)
+    options = {"seed": 1, "last_batch": "pad"}  # every batch is full, even with few records
+    options |= {"layout": "nhwc", "mean": MEAN, "std": STD, "device": trainer.device}
+    options["dtype"] = "bfloat16" if on_gpu else "float32"
+    return loader.open_loader(arguments, recipe, **options)
 
 
 def images_and_labels(batch):
-    return batch["image"].permute(0, 3, 1, 2), batch["label"]
+    return batch["image"].torch().permute(0, 3, 1, 2), batch["label"].torch()
 
 
 def feed_synthetic(trainer, arguments):
     """Batches of the dataset that stay on the device."""
     with open_loader(trainer, arguments) as ours:
-        kept = [[tensor.clone() for tensor in images_and_labels(ours.next())]
+        kept = [[tensor.clone() for tensor in images_and_labels(next(ours))]
                 for _ in range(KEPT_BATCHES)]
     return measure(trainer, itertools.cycle(kept), arguments)
 
@@ -144,7 +142,7 @@ def feed_millrace(trainer, arguments):
 
         def batches():
             while True:
-                yield images_and_labels(ours.next())
+                yield images_and_labels(next(ours))
 
         rate = measure(trainer, batches(), arguments, lambda: ours.report(restart=True))
         report = ours.report()
@@ -204,7 +202,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("photos", help="a folder of a folder for each class")
     parser.add_argument("dataset", help="dataset made by millrace pack")
-    parser.add_argument("--library", default="libmillrace.so.0.1", help="path of libmillrace")
+    parser.add_argument("--library", help="path of libmillrace; by default the package's own")
     parser.add_argument("--device", type=torch.device, default="cpu", help="cpu or cuda:N")
     parser.add_argument("--workers", type=int, default=0, help="0 = each loader's default")
     parser.add_argument("--batch-size", type=int, default=64)

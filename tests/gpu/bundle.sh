@@ -105,6 +105,8 @@ for part in loader.py resnet18.py; do
     printf 'bundle.sh: left out, since it is not there: %s\n' "examples/python/$part" >&2
   fi
 done
+mkdir "$out/python/millrace"
+cp "$project"/bench/python/millrace/*.py "$out/python/millrace/"
 { git -C "$project" describe --always --dirty --exclude='*' 2>/dev/null || echo unknown; } \
   >"$out/commit"
 

@@ -89,6 +89,7 @@ else
     "$here/../../build/torch_cuda/examples")
   library_folder=$build/bench/c
   python_example=$here/../../examples/python/resnet18.py
+  export PYTHONPATH=$here/../../bench/python${PYTHONPATH:+:$PYTHONPATH}
 fi
 find_program() {
   local folder

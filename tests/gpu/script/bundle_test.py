@@ -60,7 +60,8 @@ class BundleTest(unittest.TestCase):
         result = run("bash", self.bundle / "run.sh", "--plan")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn(f"{self.bundle}/machine.py", result.stdout)
-        self.assertTrue((self.bundle / "python/loader.py").exists())
+        for name in ("loader.py", "millrace/loader.py"):
+            self.assertTrue((self.bundle / "python" / name).exists(), name)
         for name in self.bundle.glob("*.py"):
             self.assertEqual(run(sys.executable, name, "--help").returncode, 0, name)
 
