@@ -47,7 +47,7 @@ constexpr const Launcher& slurm = launchers.back();
   throw Error(ErrorCode::invalid_argument, "environment: " + what);
 }
 
-std::optional<std::uint32_t> parse(std::string_view text) {
+std::optional<std::uint32_t> parse_number(std::string_view text) {
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -58,7 +58,7 @@ std::optional<std::uint32_t> number_in(const Ranks::Environment& environment,
                                        const char* variable) {
   const std::optional<std::string> text = environment(variable);
   if (!text) return std::nullopt;
-  const std::optional<std::uint32_t> value = parse(*text);
+  const std::optional<std::uint32_t> value = parse_number(*text);
   if (!value)
     refuse_environment(std::string(variable) + " is \"" + *text +
                        "\", which is not a number from 0 up");
@@ -73,11 +73,11 @@ std::optional<std::uint32_t> tasks_on(std::uint32_t host, std::string_view list)
     const std::string_view one = list.substr(0, list.find(','));
     list.remove_prefix(std::min(one.size() + 1, list.size()));
     const std::size_t times = one.find("(x");
-    const std::optional<std::uint32_t> tasks = parse(one.substr(0, times));
+    const std::optional<std::uint32_t> tasks = parse_number(one.substr(0, times));
     std::optional<std::uint32_t> repeated = 1;
     if (times != std::string_view::npos) {
       if (!one.ends_with(')')) return std::nullopt;
-      repeated = parse(one.substr(times + 2, one.size() - times - 3));
+      repeated = parse_number(one.substr(times + 2, one.size() - times - 3));
     }
     if (!tasks || !repeated) return std::nullopt;
     hosts += *repeated;

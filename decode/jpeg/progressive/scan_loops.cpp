@@ -163,7 +163,8 @@ HWY_NOINLINE bool refine_dc(DcScan& scan, int mcus) {
     refill(bits);
     for (int n = 0; n < scan.block_count; ++n) {
       DcScan::Block& block = scan.blocks[static_cast<std::size_t>(n)];
-      *block.value = static_cast<std::int16_t>(*block.value | take_bits(bits, 1) << scan.low_bit);
+      const auto bit = static_cast<std::int32_t>(take_bits(bits, 1) << scan.low_bit);
+      *block.value = static_cast<std::int16_t>(*block.value | bit);
       block.value += block.step;
     }
   }

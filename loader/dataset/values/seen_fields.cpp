@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::uint64_t most_records = 8;
+constexpr std::uint64_t most_remembered = 8;
 constexpr std::size_t label_bytes = sizeof(std::int64_t);
 constexpr std::size_t least_room = 4096;
 
@@ -66,7 +66,7 @@ bool holds_integer(std::span<const std::byte> bytes) {
 std::vector<FieldSpec> seen_field_specs(const Dataset& dataset) {
   std::vector<FieldSpec> specs = dataset.field_specs();
   std::vector<SeenField> seen;
-  const std::uint64_t records = std::min(dataset.size(), most_records);
+  const std::uint64_t records = std::min(dataset.size(), most_remembered);
   const auto reader = records > 0 ? dataset.make_reader() : nullptr;
   if (reader == nullptr) return specs;
   for (std::uint64_t number = 0; number < records; ++number) {
