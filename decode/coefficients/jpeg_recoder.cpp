@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
@@ -119,7 +120,9 @@ Status JpegRecoder::State::make_record(std::span<const std::byte> jpeg,
     parts.padding = padding;
     if (!write_record(frame, all, parts, record))
       return Status::bad("its record would have 4 GiB or more");
-    if (restore(record).is_ok() && std::ranges::equal(file, bytes)) return Status::ok();
+    if (restore(record).is_ok() && file.size() == bytes.size() &&
+        std::memcmp(file.data(), bytes.data(), bytes.size()) == 0)
+      return Status::ok();
   }
   return Status::bad("its scans are not coded as libjpeg codes them");
 }
@@ -138,8 +141,8 @@ Status JpegRecoder::State::read_by_libjpeg() {
   return libjpeg.smooths() ? Status::bad("its scans leave out precision") : Status::ok();
 }
 
-/// Reads the coefficients of a baseline file by our own entropy stage, which takes less than half of
-/// libjpeg's time. Returns false if libjpeg must read them.
+/// Reads the coefficients of a baseline file by our own entropy stage, which is faster than
+/// libjpeg's. Returns false if libjpeg must read them.
 bool JpegRecoder::State::read_by_stages() {
   if (jpeg::read_frame(libjpeg.image(), frame) != nullptr || !entropy.begin(frame, 0)) return false;
   row.shape(frame, frame.mcus_across);

@@ -10,8 +10,8 @@
 
 namespace millrace::coefficients {
 
-/// Position of a writer of bits. A copy in a local variable stays in registers, which a member of an
-/// object would not: the written bytes might alias it.
+/// Position of a writer of bits. A copy in a local variable stays in registers. A member of an
+/// object would not, since the written bytes might alias it.
 struct BitCursor {
   std::uint8_t* next = nullptr;
   /// Bits that are not in whole bytes yet, from the highest bit on, and their number.

@@ -226,8 +226,8 @@ TEST_F(JsonKeys, OfInspectAndVerifyStay) {
 
   const Json verified = keys(
       "bad bad_records bytes checked damaged_index_tables dataset deep fingerprint "
-      "fingerprint_found images_decoded images_repaired indices_proved interrupted quick "
-      "records seconds sound");
+      "files_restored fingerprint_found images_decoded images_repaired indices_proved interrupted "
+      "quick records seconds sound");
   EXPECT_THAT(differences_of(verified, {"verify", dataset_.string()}), ::testing::IsEmpty());
 }
 

@@ -108,8 +108,9 @@ std::string image_text(const RecordView& view) {
   text += table_row("scan type", image.scan_type);
   text +=
       table_row("quality", image.quality ? fmt::format("{} (IJG scale, estimated)", *image.quality)
-                           : image.kind == ImageKind::jpeg ? "n/a (tables of another encoder)"
-                                                           : "n/a (no JPEG)");
+                           : image.kind == ImageKind::jpeg || image.kind == ImageKind::coefficients
+                               ? "n/a (tables of another encoder)"
+                               : "n/a (no JPEG)");
   text += table_row("EXIF orientation",
                     image.orientation ? fmt::format("{}", *image.orientation) : "none");
   text += table_row("restart interval",

@@ -51,9 +51,10 @@ command with --resume continues after the last commit and makes the same records
 not interrupted. It refuses to continue with another input.
 
 With --store coefficients JPEGs are stored as their quantised coefficients: 1.3 times the bytes, and
-decoded several times as fast, with the same pixels. Each is checked by decoding both forms and by
-restoring the file byte for byte; a JPEG for which that fails stays as it is. `millrace recode
---store jpeg` restores the files. No seek index is stored then unless --index names one.
+decoded several times as fast, with the same pixels. Each is checked by restoring its file byte for
+byte, and by decoding both forms if libjpeg-turbo decodes the JPEG. A JPEG for which that fails
+stays as it is. `millrace recode --store jpeg` restores the files. No seek index is stored then
+unless --index names one.
 
 With --shards 4, OUT train.lmdb is the file to open: it lists the files beside it,
 train-00000-of-00004.lmdb and so on.

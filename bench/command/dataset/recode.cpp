@@ -30,10 +30,10 @@ Command add_recode(CLI::App& millrace) {
   add_decode_limits(*app, options->limits);
   app->footer(
       R"(Coefficients take 1.3 times the bytes of JPEGs. They are decoded several times as fast,
-with the same pixels. Each image is checked by decoding both forms and by restoring its file byte
-for byte; a JPEG for which that fails stays as it is, in the same dataset. All other fields and
-images that are not JPEGs are copied. With --store jpeg all files are restored as they were packed.
-`millrace inspect --record N --out FILE` restores one of them.
+with the same pixels. Each image is checked by restoring its file byte for byte, and by decoding
+both forms if libjpeg-turbo decodes the JPEG. A JPEG for which that fails stays as it is, in the
+same dataset. All other fields and images that are not JPEGs are copied. With --store jpeg all files
+are restored as they were packed. `millrace inspect --record N --out FILE` restores one of them.
 
 An interrupted recode is continued by the same command with --resume.
 
