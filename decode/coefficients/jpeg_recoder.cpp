@@ -144,7 +144,10 @@ Status JpegRecoder::State::read_by_libjpeg() {
 /// Reads the coefficients of a baseline file by our own entropy stage, which is faster than
 /// libjpeg's. Returns false if libjpeg must read them.
 bool JpegRecoder::State::read_by_stages() {
-  if (jpeg::read_frame(libjpeg.image(), frame) != nullptr || !entropy.begin(frame, 0)) return false;
+  const jpeg_decompress_struct& image = libjpeg.image();
+  if (image.progressive_mode || jpeg::read_frame(image, frame) != nullptr ||
+      !entropy.begin(frame, 0))
+    return false;
   row.shape(frame, frame.mcus_across);
   std::array<std::int16_t*, 3> to{};
   for (std::size_t component = 0; component < to.size(); ++component)
