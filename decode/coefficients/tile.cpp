@@ -112,8 +112,9 @@ std::size_t expand_tile_plain(const std::uint8_t* tile, const TileBlocks& blocks
       if (nibble != 0) {
         value = static_cast<std::int16_t>(nibble < 8 ? nibble : nibble - 16);
       } else {
-        value = static_cast<std::int8_t>(*next);
-        if (*next++ == wide_byte) wide[wide_count++] = &value;
+        const int byte = *next++;  // in two's complement
+        value = static_cast<std::int16_t>(byte < 128 ? byte : byte - 256);
+        if (byte == wide_byte) wide[wide_count++] = &value;
       }
     }
   for (std::size_t n = 0; n < wide_count; ++n, next += sizeof(std::int16_t))
