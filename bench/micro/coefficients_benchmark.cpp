@@ -51,7 +51,7 @@ void time_records(benchmark::State& state, const Run& run) {
   state.counters["of_jpeg"] = share_of_jpegs();
 }
 
-void MakeRecord(benchmark::State& state) {
+void make_record(benchmark::State& state) {
   JpegRecoder recoder(std::make_shared<DecodeBudget>());
   Bytes made;
   time_records(state, [&](std::size_t number, const Bytes&, Size) {
@@ -59,27 +59,27 @@ void MakeRecord(benchmark::State& state) {
     benchmark::DoNotOptimize(recoder.store(micro::bytes_of(photograph), made).is_ok());
   });
 }
-BENCHMARK(MakeRecord)->UseManualTime();
+BENCHMARK(make_record)->UseManualTime();
 
-void RestoreFile(benchmark::State& state) {
+void restore_file(benchmark::State& state) {
   JpegRecoder recoder(std::make_shared<DecodeBudget>());
   Bytes made;
   time_records(state, [&](std::size_t, const Bytes& record, Size) {
     benchmark::DoNotOptimize(recoder.restore(record, made).is_ok());
   });
 }
-BENCHMARK(RestoreFile)->UseManualTime();
+BENCHMARK(restore_file)->UseManualTime();
 
 /// Expands all tiles of a record and compares its checksum.
-void CheckRecord(benchmark::State& state) {
+void check_record(benchmark::State& state) {
   const auto decoder = make_image_decoder();
   time_records(state, [&](std::size_t, const Bytes& record, Size) {
     benchmark::DoNotOptimize(decoder->open(record).is_ok() && decoder->check().is_ok());
   });
 }
-BENCHMARK(CheckRecord)->UseManualTime();
+BENCHMARK(check_record)->UseManualTime();
 
-void RecordCrop(benchmark::State& state) {
+void record_crop(benchmark::State& state) {
   const auto decoder = make_image_decoder();
   time_records(state, [&](std::size_t number, const Bytes& record, Size size) {
     PixelView view;
@@ -87,9 +87,9 @@ void RecordCrop(benchmark::State& state) {
                              decoder->decode(micro::drawn_crop(size, number).box, view).is_ok());
   });
 }
-BENCHMARK(RecordCrop)->UseManualTime();
+BENCHMARK(record_crop)->UseManualTime();
 
-void WholeRecord(benchmark::State& state) {
+void whole_record(benchmark::State& state) {
   const auto decoder = make_image_decoder();
   time_records(state, [&](std::size_t, const Bytes& record, Size size) {
     PixelView view;
@@ -97,7 +97,7 @@ void WholeRecord(benchmark::State& state) {
                              decoder->decode({0, 0, size.width, size.height}, view).is_ok());
   });
 }
-BENCHMARK(WholeRecord)->UseManualTime();
+BENCHMARK(whole_record)->UseManualTime();
 
 }  // namespace
 }  // namespace millrace
