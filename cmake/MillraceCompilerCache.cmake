@@ -8,6 +8,16 @@ mark_as_advanced(MILLRACE_CCACHE)
 if(NOT MILLRACE_CCACHE)
   return()
 endif()
+# ccache fails where it cannot write its folder.
+set(millrace_try ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/compiler_cache)
+file(WRITE ${millrace_try}.cpp "int main() {}\n")
+execute_process(COMMAND ${MILLRACE_CCACHE} ${CMAKE_CXX_COMPILER} -c ${millrace_try}.cpp
+                        -o ${millrace_try}.o
+                RESULT_VARIABLE millrace_result OUTPUT_QUIET ERROR_QUIET)
+if(NOT millrace_result EQUAL 0)
+  message(STATUS "ccache is not used: it cannot compile here")
+  return()
+endif()
 # Precompiled headers need this slackness, and an option for each compiler.
 set(CMAKE_CXX_COMPILER_LAUNCHER
     ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
