@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
+import operator
 import os
 import sys
 import threading
@@ -31,6 +33,35 @@ class Error(RuntimeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Error, (self.code, str(self))
+
+
+def whole(name: str, value: Any, least: int, most: int) -> int:
+    """Returns an integer option. Raises `Error` outside its range, where C would wrap around."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if not least <= number <= most:
+        message = f"{name} is {value}, must be an integer in {least}..{most}"
+        raise Error("invalid_argument", message)
+    return number
+
+
+def finite_json(value: Any) -> str:
+    """Returns JSON text. Raises `Error` for numbers that JSON does not have."""
+    refuse_not_finite("", value)
+    return json.dumps(value)
+
+
+def refuse_not_finite(name: str, value: Any) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Error("invalid_argument", f"{name} is {value}, must be a finite number")
+    if isinstance(value, dict):
+        for key, one in value.items():
+            refuse_not_finite(str(key), one)
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            refuse_not_finite(name, one)
 
 
 class BadRecord(Exception):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import gc
 import json
+import math
 import os
 import time
 import weakref
@@ -199,6 +200,8 @@ class Loader:
         else:
             number_of_stream = streams.current_of_torch(self._gpu)
         limit = self.timeout if timeout is None else timeout
+        if limit is not None and math.isnan(limit):
+            raise Error("invalid_argument", "timeout is nan, must be a number of seconds")
         batch = Batch(pipeline.run, number_of_stream)
         try:
             status = self._take(pipeline.handle, batch, limit)

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from .library import Error, json_of
+from .library import Error, finite_json, json_of
 
 
 class Conversion(TypedDict, total=False):
@@ -121,7 +120,7 @@ def options_json(options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     run = given | mine
     if conversion:
         run["conversion"] = conversion
-    return json.dumps({"format": 1, "options": workers, "run": run}), mine
+    return finite_json({"format": 1, "options": workers, "run": run}), mine
 
 
 def plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Union
 
 from . import structs
 from .dataset import Dataset, Owner, free_owner, report
-from .library import FUNCTIONS, Error, Handle, json_of, new_handle, text
+from .library import FUNCTIONS, Error, Handle, finite_json, json_of, new_handle, text, whole
 
 # A preset's name, a recipe as JSON text or as a dictionary, or the path of a file with one.
 RecipeLike = Union[str, Mapping[str, Any], "os.PathLike[str]"]
@@ -29,10 +29,14 @@ ITEM_BYTES = {name: struct.calcsize(form) for name, form in FORMATS.items()} | {
 
 def recipe_text(recipe: RecipeLike) -> str:
     if isinstance(recipe, Mapping):
-        return json.dumps(dict(recipe))
+        return finite_json(dict(recipe))
     if isinstance(recipe, os.PathLike) or recipe.endswith(".json"):
         return Path(recipe).read_text(encoding="utf-8")
     return recipe
+
+
+LARGEST = 2**64 - 1
+LARGEST_SIDE = 16384
 
 
 def recipe(recipe: RecipeLike = "train", size: int | None = None) -> dict[str, Any]:
@@ -41,7 +45,12 @@ def recipe(recipe: RecipeLike = "train", size: int | None = None) -> dict[str, A
     `size` is the width and height that a preset makes. Raises `Error` for an unknown preset, a
     wrong recipe, or a size beside a recipe that is not a preset.
     """
-    made: dict[str, Any] = json_of("recipe_json", text(recipe_text(recipe)), size or 0)
+    return _sized(recipe_text(recipe), size)
+
+
+def _sized(program: str, size: int | None) -> dict[str, Any]:
+    pixels = 0 if size is None else whole("size", size, 1, LARGEST_SIDE)
+    made: dict[str, Any] = json_of("recipe_json", text(program), pixels)
     return made
 
 
@@ -77,14 +86,14 @@ class ImageTransform(TransformHandle):
         max_decode_bytes: int = 0,
     ) -> None:
         limits = structs.DecodeLimits(
-            max_pixels=max_pixels,
-            max_pixels_per_byte=max_pixels_per_byte,
-            max_scan_pixels=max_scan_pixels,
-            max_decode_bytes=max_decode_bytes,
+            max_pixels=whole("max_pixels", max_pixels, 0, LARGEST),
+            max_pixels_per_byte=whole("max_pixels_per_byte", max_pixels_per_byte, 0, LARGEST),
+            max_scan_pixels=whole("max_scan_pixels", max_scan_pixels, 0, LARGEST),
+            max_decode_bytes=whole("max_decode_bytes", max_decode_bytes, 0, LARGEST),
         )
         program = recipe_text(recipe)
         if size is not None:
-            program = json.dumps(json_of("recipe_json", text(program), size))
+            program = json.dumps(_sized(program, size))
         super().__init__(new_handle("transform_images_with", text(program), byref(limits)))
 
 

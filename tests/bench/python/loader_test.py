@@ -111,6 +111,20 @@ class LoaderTest(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "dtype is given twice"):
             loader(dtype="float16", conversion={"dtype": "float32"})
 
+    def test_refuses_numbers_that_would_wrap_around_or_last_for_ever(self):
+        for key, value in [("size", 0), ("size", -3), ("size", 2**32 + 224), ("size", 1.5)]:
+            with self.assertRaisesRegex(millrace.Error, f"{key} is {value}, must be an integer in"):
+                millrace.ImageTransform("train", **{key: value})
+        for value in (-1, 2**64):
+            with self.assertRaisesRegex(millrace.Error, f"max_scan_pixels is {value}, must be"):
+                millrace.ImageTransform("train", max_scan_pixels=value)
+        with self.assertRaisesRegex(millrace.Error, "batch_size is nan, must be a finite number"):
+            loader(batch_size=float("nan"))
+        with self.assertRaisesRegex(millrace.Error, "mean is inf, must be a finite number"):
+            loader(mean=[0.5, float("inf"), 0.5])
+        with self.assertRaisesRegex(millrace.Error, "timeout is nan"):
+            loader().next(timeout=float("nan"))
+
     def test_converts_images(self):
         [batch] = loader(Images(3), mean=[0, 0, 0], std=[1 / 255] * 3)
         self.assertEqual(batch["image"].dtype, "float32")

@@ -48,6 +48,18 @@ std::vector<Encoding> stored_encodings() {
   return all;
 }
 
+TEST(CoefficientRecord, NothingOfARefusedFileReachesTheNext) {
+  const Bytes sound = encode(testing::noise(40, 30, 1), {.scans = Encoding::Scans::progressive});
+  Bytes refused = encode(testing::noise(40, 30, 1), {});
+  const auto scan = std::ranges::search(refused, std::array{std::byte{0xFF}, std::byte{0xDA}});
+  scan.begin()[6] = std::byte{0x99};  // no table has the number 9
+  Recoder alone;
+  Recoder used;
+  EXPECT_EQ(used.record_of(refused), Bytes{});
+  EXPECT_EQ(used.record_of(sound), alone.record_of(sound));
+  EXPECT_FALSE(alone.record_of(sound).empty());
+}
+
 TEST(CoefficientRecord, RestoresTheFileAndShowsItsPixels) {
   Recoder recoder;
   Random random(3, 0);
