@@ -171,6 +171,25 @@ TEST(ProgressiveJpeg, DamageAfterARegionIsSeenByCheckAlone) {
   EXPECT_EQ(difference_of_check(decoder, encoded, alone), "");
 }
 
+// libjpeg ends such a run with the scan, without a warning.
+TEST(ProgressiveJpeg, AnEndOfBandBeyondTheScanIsDoubtful) {
+  const testing::Image flat{16, 8, 1, std::vector<std::uint8_t>(16 * 8, 77)};
+  Bytes encoded = encode(flat, {.scans = Encoding::Scans::progressive});
+  // The last scan is one end of band of 2 blocks: a code of one bit, and a bit more.
+  std::byte& scan = encoded[encoded.size() - 3];
+  ASSERT_EQ(scan, std::byte{0b0011'1111});
+  JpegDecoder decoder;
+  PixelView view;
+  ASSERT_EQ(opened_decoder(decoder, encoded), by_stages);
+  ASSERT_TRUE(decoder.decode({0, 0, 16, 8}, view).is_ok());
+  EXPECT_STREQ(decoder.header().decoder, by_stages);
+  scan = std::byte{0b0111'1111};  // 3 blocks
+  ASSERT_EQ(opened_decoder(decoder, encoded), by_stages);
+  ASSERT_TRUE(decoder.decode({0, 0, 16, 8}, view).is_ok());
+  EXPECT_STREQ(decoder.header().decoder, "libjpeg-turbo (doubtful data)");
+  EXPECT_EQ(view.pixels[7 * view.stride + 47], 77);
+}
+
 TEST(ProgressiveJpeg, AnIncompleteFileGoesToLibjpegTurbo) {
   JpegDecoder decoder;
   const Bytes whole = baseline(own_samplings[2], 40, 30, 5);
