@@ -51,8 +51,10 @@ std::vector<Encoding> stored_encodings() {
 TEST(CoefficientRecord, NothingOfARefusedFileReachesTheNext) {
   const Bytes sound = encode(testing::noise(40, 30, 1), {.scans = Encoding::Scans::progressive});
   Bytes refused = encode(testing::noise(40, 30, 1), {});
-  const auto scan = std::ranges::search(refused, std::array{std::byte{0xFF}, std::byte{0xDA}});
-  scan.begin()[6] = std::byte{0x99};  // no table has the number 9
+  const std::array marker = {std::byte{0xFF}, std::byte{0xDA}};
+  const auto scan = std::search(refused.begin(), refused.end(), marker.begin(), marker.end());
+  ASSERT_GT(refused.end() - scan, 6);
+  scan[6] = std::byte{0x99};  // no table has the number 9
   Recoder alone;
   Recoder used;
   EXPECT_EQ(used.record_of(refused), Bytes{});
