@@ -7,6 +7,7 @@
 
 #include "coefficients/expand_vbmi2.h"
 #include "coefficients/tile.h"
+#include "coefficients/vbmi2.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "coefficients/expand.cpp"

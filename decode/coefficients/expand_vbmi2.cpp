@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coefficients/expand_vbmi2.h"
 
+#include "coefficients/vbmi2.h"
+
 #ifdef __x86_64__
 
 // Highway's target that includes this instruction set.
@@ -9,19 +11,6 @@
 
 #include <array>
 #include <bit>
-
-#ifdef __clang__
-#include <immintrin.h>
-#else  // GCC 12 warns of a value that its own header leaves uninitialised on purpose.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-#endif
-
-#define MILLRACE_VBMI2 \
-  __attribute__((      \
-      target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")))
 
 namespace millrace::coefficients {
 namespace {

@@ -23,14 +23,15 @@ struct TileGroups {
   }
 };
 
-/// Returns whether tiles from few to many coefficients, of one and of two bytes, are expanded as in
-/// the plain code.
-bool expands_rightly() {
+/// Returns whether tiles from few to many coefficients, of one and of two bytes, are packed and
+/// expanded as in the plain code.
+bool works_rightly() {
   std::uint32_t last = 1;
   // The generator of Numerical Recipes.
   const auto number = [&last] { return (last = last * 1664525U + 1013904223U) >> 16; };
   std::array<std::int16_t, tile_blocks * block_values> blocks{};
   std::vector<std::uint8_t> tile(readable_tile_bytes);
+  std::vector<std::uint8_t> plain_tile(readable_tile_bytes);
   for (unsigned every = 1; every <= 64; every *= 2) {
     for (std::int16_t& value : blocks) {
       const auto any = static_cast<int>(number() % 4096) - 2048;
@@ -38,6 +39,11 @@ bool expands_rightly() {
     }
     const auto bytes =
         static_cast<std::size_t>(pack_tile(blocks.data(), tile_blocks, tile.data()) - tile.data());
+    if (pack_tile_plain(blocks.data(), tile_blocks, plain_tile.data()) !=
+            plain_tile.data() + bytes ||
+        !std::equal(tile.begin(), tile.begin() + static_cast<std::ptrdiff_t>(bytes),
+                    plain_tile.begin()))
+      return false;
     TileGroups made;
     TileGroups plain;
     const std::size_t read = expand_tile(tile.data(), made.blocks());
@@ -50,6 +56,6 @@ bool expands_rightly() {
 
 }  // namespace
 
-constinit VectorCode expansion{[] { return expands_rightly(); }};
+constinit VectorCode expansion{[] { return works_rightly(); }};
 
 }  // namespace millrace::coefficients

@@ -7,7 +7,7 @@
 
 namespace millrace::coefficients {
 
-/// Compares the expansion of made-up tiles with the plain one.
+/// Compares the packing and the expansion of made-up tiles with the plain ones.
 extern VectorCode expansion;
 
 }  // namespace millrace::coefficients

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "codec/limits.h"
+#include "coefficients/expansion_check.h"
 #include "coefficients/file_restorer.h"
 #include "coefficients/record.h"
 #include "coefficients/skeleton.h"
@@ -76,6 +77,7 @@ JpegRecoder::~JpegRecoder() = default;
 
 Status JpegRecoder::store(std::span<const std::byte> jpeg, std::vector<std::byte>& record) {
   use_right_set(jpeg::stages);
+  use_right_set(coefficients::expansion);
   State& state = *state_;
   Libjpeg& libjpeg = state.libjpeg;
   if (Status opened = libjpeg.open(jpeg); !opened.is_ok()) return opened;
@@ -168,6 +170,7 @@ bool JpegRecoder::State::read_by_stages() {
 
 Status JpegRecoder::restore(std::span<const std::byte> record, std::vector<std::byte>& jpeg) {
   use_right_set(jpeg::stages);
+  use_right_set(coefficients::expansion);
   State& state = *state_;
   if (Status opened = state.reader.open(record, state.frame); !opened.is_ok()) return opened;
   const Size size{state.frame.width, state.frame.height};

@@ -120,12 +120,13 @@ class ScanCoder {
     BitCursor at = bits_.at;
     bool has_codes = true;
     unsigned last = 0;
-    for (std::uint64_t left = stored_places(block) & ~1ULL; left != 0; left &= left - 1) {
+    zigzag_.take(block);
+    for (std::uint64_t left = zigzag_.stored & ~1ULL; left != 0; left &= left - 1) {
       const auto n = static_cast<unsigned>(std::countr_zero(left));
       unsigned zeros = n - last - 1;
       last = n;
       for (; zeros > 15; zeros -= 16) has_codes = codes.put(sixteen_zeros, at) && has_codes;
-      has_codes = put_value(codes, zeros, block[zigzag_places[n]], at) && has_codes;
+      has_codes = put_value(codes, zeros, zigzag_.values[n], at) && has_codes;
     }
     if (last < block_values - 1) has_codes = codes.put(0, at) && has_codes;
     bits_.at = at;
@@ -212,6 +213,7 @@ class ScanCoder {
   const Coefficients& coefficients_;
   const Scan& scan_;
   ScanBits bits_;
+  ZigzagBlock zigzag_;
   std::array<int, 3> predictors_{};
   int mcus_in_segment_ = 0;
   int restarts_ = 0;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "coefficients/pack_vbmi2.h"
+#include "coefficients/vbmi2.h"
 #include "jpeg/coefficients.h"
 
 namespace millrace::coefficients {
@@ -40,8 +42,7 @@ std::uint8_t* pack_dc(const std::int16_t* blocks, int count, std::uint8_t* to) {
   return to;
 }
 
-}  // namespace
-
+/// Returns the places of a block's coefficients that are not 0, in the zigzag order, as bits.
 std::uint64_t stored_places(const std::int16_t* block) {
   std::array<std::uint8_t, block_values> is_stored;
   for (std::size_t n = 0; n < is_stored.size(); ++n) is_stored[n] = block[n] != 0 ? 1 : 0;
@@ -54,11 +55,11 @@ std::uint64_t stored_places(const std::int16_t* block) {
   return places;
 }
 
-std::uint8_t* pack_tile(const std::int16_t* blocks, int count, std::uint8_t* to) {
-  std::uint8_t* next = pack_dc(blocks, count, to);
+/// Writes all parts of a tile after its DC coefficients. Returns the next byte.
+std::uint8_t* pack_ac(const std::int16_t* blocks, int count, std::uint8_t* to) {
   std::array<std::int16_t, std::size_t{tile_blocks} * (block_values - 1)> values;
   std::size_t value_count = 0;
-  std::uint8_t* mask_to = next + sizeof(std::uint32_t);
+  std::uint8_t* mask_to = to + sizeof(std::uint32_t);
   std::uint32_t lengths = 0;
   for (int n = 0; n < count; ++n, blocks += block_values) {
     const std::uint64_t mask = stored_places(blocks) >> 1;
@@ -70,7 +71,7 @@ std::uint8_t* pack_tile(const std::int16_t* blocks, int count, std::uint8_t* to)
       values[value_count++] =
           blocks[zigzag_places[static_cast<std::size_t>(std::countr_zero(left)) + 1]];
   }
-  store(lengths, next);
+  store(lengths, to);
   std::uint8_t* const nibbles = mask_to;
   std::uint8_t* escapes = nibbles + (value_count + 1) / 2;
   std::fill(nibbles, escapes, std::uint8_t{0});
@@ -91,6 +92,30 @@ std::uint8_t* pack_tile(const std::int16_t* blocks, int count, std::uint8_t* to)
   }
   std::memcpy(escapes, wide.data(), wide_count * sizeof wide[0]);
   return escapes + wide_count * sizeof wide[0];
+}
+
+}  // namespace
+
+void ZigzagBlock::take(const std::int16_t* block) {
+#ifdef __x86_64__
+  if (has_vbmi2()) return take_zigzag_vbmi2(block, *this);
+#endif
+  stored = stored_places(block);
+  for (std::uint64_t left = stored; left != 0; left &= left - 1) {
+    const auto n = static_cast<std::size_t>(std::countr_zero(left));
+    values[n] = block[zigzag_places[n]];
+  }
+}
+
+std::uint8_t* pack_tile_plain(const std::int16_t* blocks, int count, std::uint8_t* to) {
+  return pack_ac(blocks, count, pack_dc(blocks, count, to));
+}
+
+std::uint8_t* pack_tile(const std::int16_t* blocks, int count, std::uint8_t* to) {
+#ifdef __x86_64__
+  if (has_vbmi2()) return pack_ac_vbmi2(blocks, count, pack_dc(blocks, count, to));
+#endif
+  return pack_tile_plain(blocks, count, to);
 }
 
 std::size_t expand_tile_plain(const std::uint8_t* tile, const TileBlocks& blocks) {

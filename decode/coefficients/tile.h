@@ -22,15 +22,26 @@ inline constexpr std::array<std::uint8_t, block_values> zigzag_places = [] {
   return places;
 }();
 
-/// Returns the places of a block's coefficients that are not 0, in the zigzag order, as bits.
-std::uint64_t stored_places(const std::int16_t* block);
+/// A block's coefficients that are not 0, in the zigzag order.
+struct ZigzagBlock {
+  /// Their places, as bits.
+  std::uint64_t stored;
+  /// Their values. Those of other places are unspecified.
+  std::array<std::int16_t, block_values> values;
+
+  /// Takes them from 64 coefficients, row by row.
+  void take(const std::int16_t* block);
+};
 
 /// Bytes that may be written from a tile's begin on.
-inline constexpr std::size_t writable_tile_bytes = most_tile_bytes + sizeof(std::uint64_t);
+inline constexpr std::size_t writable_tile_bytes = most_tile_bytes + 64;
 
 /// Writes the tile of 1 to 8 blocks, and returns the byte after it. A block is 64 coefficients, row
 /// by row.
 std::uint8_t* pack_tile(const std::int16_t* blocks, int count, std::uint8_t* to);
+
+/// Does the same in plain code.
+std::uint8_t* pack_tile_plain(const std::int16_t* blocks, int count, std::uint8_t* to);
 
 /// The first coefficient of each block of a tile, in groups of blocks (`jpeg::BlockGroup`).
 using TileBlocks = std::array<std::int16_t*, tile_blocks>;

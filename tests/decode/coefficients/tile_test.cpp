@@ -48,6 +48,42 @@ TEST(Tile, IsExpandedAsInPlainCodeOnEveryInstructionSet) {
   }
 }
 
+TEST(Tile, IsPackedAsInPlainCodeOnEveryInstructionSet) {
+  Random random(3, 0);
+  std::vector<std::int16_t> blocks(tile_blocks * block_values);
+  for (int n = 0; n < 800; ++n) {
+    const unsigned every = 1U << n % 7;
+    const unsigned shift = static_cast<unsigned>(n) % 17;
+    for (std::int16_t& value : blocks) {
+      const auto any = static_cast<std::int16_t>(random());
+      value = static_cast<std::int16_t>(random() % every == 0 ? any >> shift : 0);
+    }
+    for (std::size_t at = 0; at < blocks.size(); at += block_values)
+      blocks[at] = static_cast<std::int16_t>(blocks[at] >> 4);  // the widest DC fields have 13 bits
+    const int count = n % tile_blocks + 1;
+    const auto packed = [&](auto pack) {
+      std::vector<std::uint8_t> tile(writable_tile_bytes, 0xA5);
+      tile.resize(static_cast<std::size_t>(pack(blocks.data(), count, tile.data()) - tile.data()));
+      return tile;
+    };
+    const std::vector<std::uint8_t> plain = packed(pack_tile_plain);
+    for (const std::int64_t target : vector_targets()) {
+      SCOPED_TRACE(name_of(target));
+      const OnTarget on(target);
+      ASSERT_EQ(packed(pack_tile), plain) << n;
+      ZigzagBlock zigzag;
+      zigzag.take(blocks.data());
+      for (std::size_t place = 0; place < block_values; ++place) {
+        const std::int16_t value = blocks[zigzag_places[place]];
+        ASSERT_EQ((zigzag.stored >> place & 1) != 0, value != 0) << n << " at " << place;
+        if (value != 0) {
+          ASSERT_EQ(zigzag.values[place], value) << n << " at " << place;
+        }
+      }
+    }
+  }
+}
+
 TEST(Tile, AnyBytesAreExpandedAlike) {
   Random random(2, 0);
   int sound = 0;
