@@ -9,24 +9,11 @@
 #include <vector>
 
 #include "image_worker.h"
-#include "ops/program.h"
+#include "sample_images.h"
 #include "targets/targets.h"
 
 namespace millrace {
 namespace {
-
-SampleSpec spec_of(const Recipe& recipe, const Program& program) {
-  const Size output = recipe.output;
-  const auto height = static_cast<std::size_t>(output.height);
-  const auto width = static_cast<std::size_t>(output.width);
-  const auto views = static_cast<std::size_t>(program.views());
-  const Shape image{height, width, 3};
-  std::vector<FieldSpec> fields{
-      {"image", DType::uint8, views > 1 ? image.with_outer(views) : image}};
-  for (FieldSpec& field : fields_of(recipe.targets, output)) fields.push_back(std::move(field));
-  for (FieldSpec& field : program.fields()) fields.push_back(std::move(field));
-  return SampleSpec(std::move(fields));
-}
 
 /// Returns the hash of the recipe's JSON. It is the same whether the recipe states that its labels
 /// are integers or the dataset shows it.
@@ -47,6 +34,8 @@ CacheablePrefix cacheable_prefix_of(const Recipe& recipe, const DecodeLimits& li
   if (const ImageOperation* random = program.random_geometry(); random != nullptr)
     return {.why_none = std::string("the recipe's ") + random->name() +
                         " gives an image different pixels each time"};
+  if (!recipe.views.empty())
+    return {.why_none = "the recipe's \"views\" make further images of each record"};
   if (has_moving(recipe.targets))
     return {.why_none = "the recipe has masks, boxes or keypoints, which are made with the image"};
   Recipe geometry = recipe;
@@ -76,12 +65,11 @@ class ImageTransform : public Transform {
         recipe_(recipe),
         json_(recipe.to_json()),
         fingerprint_(fingerprint_of_recipe(recipe)),
-        program_(recipe.output, recipe.ops, recipe.like),
+        images_(recipe),
         mix_(recipe.mix ? mix_transform(*recipe.mix) : nullptr),
-        spec_(spec_of(recipe, program_)),
-        cacheable_prefix_(cacheable_prefix_of(recipe, limits, program_)) {}
+        cacheable_prefix_(cacheable_prefix_of(recipe, limits, images_.main())) {}
 
-  const SampleSpec& spec() const override { return spec_; }
+  const SampleSpec& spec() const override { return images_.spec; }
   std::vector<std::string> stages() const override { return {"decode", "augment"}; }
   std::string description() const override { return json_; }
   std::string fingerprint_of() const override { return "recipe"; }
@@ -94,7 +82,7 @@ class ImageTransform : public Transform {
   }
   std::size_t samples_at_once() const override { return ImageWorker::at_once; }
   std::unique_ptr<TransformWorker> make_worker() const override {
-    return std::make_unique<ImageWorker>(program_, recipe_, budget_);
+    return std::make_unique<ImageWorker>(images_, recipe_, budget_);
   }
 
   std::shared_ptr<const Transform> fitted_to(const Dataset& dataset) const override {
@@ -109,9 +97,8 @@ class ImageTransform : public Transform {
   Recipe recipe_;
   std::string json_;
   std::uint64_t fingerprint_;
-  Program program_;
+  SampleImages images_;
   std::shared_ptr<const BatchTransform> mix_;
-  SampleSpec spec_;
   CacheablePrefix cacheable_prefix_;
 };
 

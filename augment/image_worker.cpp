@@ -12,7 +12,6 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t image_field = 0;
 constexpr std::size_t first_target = 1;
 constexpr std::size_t augment_stage = 1;
 
@@ -48,14 +47,13 @@ void take_kept(std::span<const std::byte> kept, Program::Flips flips, const Samp
 
 }  // namespace
 
-ImageMaker::ImageMaker(const Program& program, const Recipe& recipe,
+ImageMaker::ImageMaker(const SampleImages& images, const Recipe& recipe,
                        const std::shared_ptr<DecodeBudget>& budget, Takes takes)
-    : program_(program),
-      output_(recipe.output),
+    : images_(images),
       resolution_(recipe.resolution),
-      views_(static_cast<std::size_t>(program.views())),
-      may_be_kept_(program.random_geometry() == nullptr && !has_moving(recipe.targets)),
-      needs_orientation_(program.needs_orientation()),
+      may_be_kept_(images.main().random_geometry() == nullptr && recipe.views.empty() &&
+                   !has_moving(recipe.targets)),
+      needs_orientation_(std::ranges::any_of(images.programs, &Program::needs_orientation)),
       takes_(takes),
       decoder_(make_image_decoder(budget)),
       targets_(recipe.targets, first_target, budget) {
@@ -69,8 +67,8 @@ Status ImageMaker::begin(const Record& record, Random& random, Sample& sample) {
   kept_ = {};
   room_ = {};
   if (Status taken = targets_.take(record); !taken.is_ok()) return taken;
-  const std::size_t bytes = views_ * view(0).bytes();
   if (may_be_kept_) {
+    const std::size_t bytes = images_.all.size() * image(images_.all.front()).bytes();
     kept_ = sample.cached();
     if (kept_.size() == bytes) {
       sample.enter_stage(augment_stage);
@@ -106,26 +104,26 @@ Status ImageMaker::finish() {
     kept_ = room_;
   }
   if (!kept_.empty()) {
-    const Program::Flips flips = program_.flips(*random_);
-    for (std::size_t number = 0; number < views_; ++number) {
-      const SampleImage image = view(number);
-      take_kept(kept_.subspan(number * image.bytes(), image.bytes()), flips, image);
+    const Program::Flips flips = images_.main().flips(*random_);
+    for (const SampleImagePlace& place : images_.all) {
+      const SampleImage to = image(place);
+      take_kept(kept_.subspan(place.number * to.bytes(), to.bytes()), flips, to);
     }
   }
-  // Each image gets the same random numbers.
+  // The images of the recipe's own operations get the same random numbers.
   const Random begin = *random_;
-  for (std::size_t number = 0; number < views_; ++number) {
-    *random_ = begin;
-    SampleImage image = view(number);
-    program_.run(image, *random_);
+  for (const SampleImagePlace& place : images_.all) {
+    if (place.stream == 0) *random_ = begin;
+    SampleImage to = image(place);
+    images_.programs[place.program].run(to, random_of(place));
   }
   return targets_.write(*sample_);
 }
 
-SampleImage ImageMaker::view(std::size_t number) {
-  SampleImage image{static_cast<std::uint8_t*>((*sample_)[image_field].data), output_, *sample_,
-                    scratch_, targets_.move() ? &targets_ : nullptr};
-  image.pixels += number * image.bytes();
+SampleImage ImageMaker::image(const SampleImagePlace& place) {
+  SampleImage image{static_cast<std::uint8_t*>((*sample_)[place.field].data), place.output,
+                    *sample_, scratch_, targets_.move() ? &targets_ : nullptr};
+  image.pixels += place.number * image.bytes();
   return image;
 }
 
@@ -137,23 +135,30 @@ Status ImageMaker::begin_image(const Record& record) {
   const Size stored = decoder_->header().size();
   const int orientation = info_.orientation.value_or(1);
   plans_.clear();
+  own_random_.clear();
   const Random begin = *random_;
-  for (int number = 0; number < static_cast<int>(views_); ++number) {
-    *random_ = begin;
-    plans_.push_back(room_.empty() ? program_.plan(stored, orientation, *random_, number)
-                                   : program_.plan_geometry(stored, orientation, number));
-    if (!plans_.back().problem.empty()) return Status::bad(plans_.back().problem);
+  const std::uint64_t seed = Random(begin).bits64();
+  for (const SampleImagePlace& place : images_.all) {
+    if (place.stream == 0)
+      *random_ = begin;
+    else
+      own_random_.emplace_back(seed, place.stream);
+    const Program& program = images_.programs[place.program];
+    const int view = place.stream == 0 ? static_cast<int>(place.number) : 0;
+    plans_.push_back(room_.empty() ? program.plan(stored, orientation, random_of(place), view)
+                                   : program.plan_geometry(stored, orientation, view));
+    const ResamplePlan& plan = plans_.back();
+    if (!plan.problem.empty()) return Status::bad(plan.problem);
+    if (const Size to = plan.resampling.to; std::int64_t{to.width} * to.height > max_resized_pixels)
+      return Status::bad("resized to " + std::to_string(to.width) + " x " +
+                         std::to_string(to.height) + " pixels; at most " +
+                         std::to_string(max_resized_pixels / 1'000'000) + " megapixels are made");
   }
-  // All views are windows of one resized image, so checking the first is enough.
-  const Size to = plans_.front().resampling.to;
-  if (std::int64_t{to.width} * to.height > max_resized_pixels)
-    return Status::bad("resized to " + std::to_string(to.width) + " x " +
-                       std::to_string(to.height) + " pixels; at most " +
-                       std::to_string(max_resized_pixels / 1'000'000) + " megapixels are made");
-
   if (targets_.move())
     if (Status placed = targets_.place(stored, plans_.front()); !placed.is_ok()) return placed;
-  const int reduction = resolution_ == Resolution::reduced ? plans_.front().reduction() : 1;
+  int reduction = resolution_ == Resolution::reduced ? plans_.front().reduction() : 1;
+  for (const ResamplePlan& plan : plans_)
+    if (reduction > 1) reduction = std::min(reduction, plan.reduction());
   Region needed{};
   for (ResamplePlan& plan : plans_) {
     if (reduction > 1) plan.reduce(reduction);
@@ -180,21 +185,23 @@ Status ImageMaker::finish_image() {
   if (const auto index = decoder_->new_index(); !index.empty()) sample_->keep_hint(index);
   sample_->set_decoder_name(decoder_->header().decoder);
   sample_->enter_stage(augment_stage);
-  resample_views(pixels,
-                 room_.empty() ? view(0).pixels : reinterpret_cast<std::uint8_t*>(room_.data()));
+  resample_all(pixels);
   return Status::ok();
 }
 
-void ImageMaker::resample_views(const PixelView& pixels, std::uint8_t* output) {
-  if (views_ == 1) return resample(plans_.front(), pixels, output);
-  for (const ResamplePlan& plan : plans_) {
+void ImageMaker::resample_all(const PixelView& pixels) {
+  auto* room = reinterpret_cast<std::uint8_t*>(room_.data());
+  for (std::size_t number = 0; number < plans_.size(); ++number) {
+    const ResamplePlan& plan = plans_[number];
+    const SampleImage made = image(images_.all[number]);
+    std::uint8_t* const output = room == nullptr ? made.pixels : room + number * made.bytes();
+    if (plans_.size() == 1) return resample(plan, pixels, output);  // it is still prepared
     const Region part = prepare(plan);
     resample(plan,
              {pixels.pixels + static_cast<std::size_t>(part.y - needed_.region.y) * pixels.stride +
                   static_cast<std::size_t>(part.x - needed_.region.x) * 3,
               part.width, part.height, pixels.stride},
              output);
-    output += view(0).bytes();
   }
 }
 

@@ -13,7 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "ops/program.h"
+#include "ops/scratch.h"
+#include "sample_images.h"
 #include "targets/targets.h"
 
 namespace millrace {
@@ -26,7 +27,7 @@ class ImageMaker {
   /// small in the second case.
   enum class Takes { all, turns };
 
-  ImageMaker(const Program& program, const Recipe& recipe,
+  ImageMaker(const SampleImages& images, const Recipe& recipe,
              const std::shared_ptr<DecodeBudget>& budget, Takes takes);
 
   /// Begins a sample. The record, the random numbers and the sample must outlive `finish`. A bad
@@ -50,15 +51,16 @@ class ImageMaker {
   Status open(std::span<const std::byte> encoded);
   Status begin_image(const Record& record);
   Status finish_image();
-  void resample_views(const PixelView& pixels, std::uint8_t* output);
-  SampleImage view(std::size_t number);
+  void resample_all(const PixelView& pixels);
+  SampleImage image(const SampleImagePlace& place);
+  Random& random_of(const SampleImagePlace& place) {
+    return place.stream == 0 ? *random_ : own_random_[place.stream - 1];
+  }
   Region prepare(const ResamplePlan& plan);
   void resample(const ResamplePlan& plan, const PixelView& pixels, std::uint8_t* output);
 
-  const Program& program_;
-  const Size output_;
+  const SampleImages& images_;
   const Resolution resolution_;
-  const std::size_t views_;
   const bool may_be_kept_;
   const bool needs_orientation_;
   const Takes takes_;
@@ -81,6 +83,8 @@ class ImageMaker {
   ImageInfo info_;
   /// One for each image of the sample.
   std::vector<ResamplePlan> plans_;
+  /// The random numbers of streams 1 and up.
+  std::vector<Random> own_random_;
   /// The part of the stored image to decode, and 1/`reduction` of its resolution to decode it at.
   struct Needed {
     Region region{};
@@ -94,10 +98,10 @@ class ImageWorker final : public TransformWorker {
  public:
   static constexpr std::size_t at_once = 2;
 
-  ImageWorker(const Program& program, const Recipe& recipe,
+  ImageWorker(const SampleImages& images, const Recipe& recipe,
               const std::shared_ptr<DecodeBudget>& budget)
-      : first_{{program, recipe, budget, ImageMaker::Takes::all}},
-        second_{{program, recipe, budget, ImageMaker::Takes::turns}} {}
+      : first_{{images, recipe, budget, ImageMaker::Takes::all}},
+        second_{{images, recipe, budget, ImageMaker::Takes::turns}} {}
 
   Status make(const Record& record, Random& random, Sample& sample) override;
   void make_interleaved(SampleSource& source) override;

@@ -10,6 +10,7 @@
 #include "ops/program.h"
 #include "parameter_visitors.h"
 #include "target_parameters.h"
+#include "view_parameters.h"
 
 namespace millrace {
 
@@ -33,21 +34,27 @@ void check_mix(const Mix& mix, std::string_view source) {
     refuse_parameter(source, "\"mixup\" and \"cutmix\" are both 0, and nothing is mixed");
 }
 
+void check_program(Size output, const std::vector<Operation>& ops, std::string_view source) {
+  ParameterChecker checker(source);
+  int sides[] = {output.width, output.height};
+  for (int& side : sides) checker.integer("output", side, 1, largest_side);
+  for (std::size_t number = 0; number < ops.size(); ++number)
+    check_operation(ops[number], std::string(source) + ": " + place_of(ops, number));
+  if (const std::string problem = order_problem(ops); !problem.empty())
+    refuse_parameter(source, problem);
+}
+
 namespace {
 
 void check(const Recipe& recipe, std::string_view source) {
-  ParameterChecker output(source);
+  ParameterChecker checker(source);
   Like like = recipe.like;
-  output.named("like", like, versions);
+  checker.named("like", like, versions);
   Resolution resolution = recipe.resolution;
-  output.named("resolution", resolution, resolutions);
-  int sides[] = {recipe.output.width, recipe.output.height};
-  for (int& side : sides) output.integer("output", side, 1, largest_side);
-  for (std::size_t number = 0; number < recipe.ops.size(); ++number)
-    check_operation(recipe.ops[number], std::string(source) + ": " + place_of(recipe.ops, number));
-  if (const std::string problem = order_problem(recipe.ops); !problem.empty())
-    refuse_parameter(source, problem);
+  checker.named("resolution", resolution, resolutions);
+  check_program(recipe.output, recipe.ops, source);
   check_targets(recipe, source);
+  check_views(recipe, source);
   if (!recipe.mix) return;
   check_mix(*recipe.mix, std::string(source) + ": mix");
   if (const int views = views_of(recipe.ops); views > 1)
@@ -90,6 +97,33 @@ RecipeJson operation_json(const Operation& operation) {
   return json;
 }
 
+RecipeJson operations_json(std::span<const Operation> ops) {
+  RecipeJson json = RecipeJson::array();
+  for (const Operation& operation : ops) json.push_back(operation_json(operation));
+  return json;
+}
+
+void read_operations(ParameterReader& reader, bool has_output, Size& output,
+                     std::vector<Operation>& ops, std::string_view source) {
+  const RecipeJson* const list = reader.find("ops");
+  if (list == nullptr) return;
+  if (!list->is_array()) refuse_parameter(source, "\"ops\" must be a list of operations in [ ]");
+  ops.clear();
+  for (const RecipeJson& op : *list) {
+    std::optional<Size> given;
+    ops.push_back(
+        read_operation(op, std::string(source) + ": " + member_place("ops", ops.size()), given));
+    if (!given) continue;
+    if (has_output && *given != output)
+      refuse_parameter(source, place_of(ops, ops.size() - 1) + " has \"size\" " +
+                                   std::to_string(given->width) + " and the recipe \"output\" [" +
+                                   std::to_string(output.width) + "," +
+                                   std::to_string(output.height) + "]; leave one out");
+    has_output = true;
+    output = *given;
+  }
+}
+
 std::string Operation::to_json() const { return operation_json(*this).dump(); }
 
 Recipe Recipe::from_json(std::string_view json, std::string_view source) {
@@ -106,27 +140,10 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
   reader.size("output", recipe.output);
   reader.named("like", recipe.like, versions);
   reader.named("resolution", recipe.resolution, resolutions);
-  if (const RecipeJson* ops = reader.find("ops")) {
-    if (!ops->is_array()) refuse_parameter(source, "\"ops\" must be a list of operations in [ ]");
-    recipe.ops.clear();
-    bool has_output = parsed.contains("output");
-    for (const RecipeJson& op : *ops) {
-      std::optional<Size> output;
-      recipe.ops.push_back(read_operation(
-          op, std::string(source) + ": " + member_place("ops", recipe.ops.size()), output));
-      if (!output) continue;
-      if (has_output && *output != recipe.output)
-        refuse_parameter(source, place_of(recipe.ops, recipe.ops.size() - 1) + " has \"size\" " +
-                                     std::to_string(output->width) +
-                                     " and the recipe \"output\" [" +
-                                     std::to_string(recipe.output.width) + "," +
-                                     std::to_string(recipe.output.height) + "]; leave one out");
-      has_output = true;
-      recipe.output = *output;
-    }
-  }
+  read_operations(reader, parsed.contains("output"), recipe.output, recipe.ops, source);
   if (const RecipeJson* targets = reader.find("targets"))
     recipe.targets = read_targets(*targets, source);
+  if (const RecipeJson* views = reader.find("views")) recipe.views = read_views(*views, source);
   if (const RecipeJson* mix = reader.find("mix")) {
     ParameterReader mix_reader(*mix, "mix", std::string(source) + ": mix");
     describe(mix_reader, recipe.mix.emplace());
@@ -143,9 +160,9 @@ std::string Recipe::to_json() const {
   json["like"] = versions[static_cast<std::size_t>(like)];
   if (resolution != Resolution::exact)
     json["resolution"] = resolutions[static_cast<std::size_t>(resolution)];
-  json["ops"] = RecipeJson::array();
-  for (const Operation& operation : ops) json["ops"].push_back(operation_json(operation));
+  json["ops"] = operations_json(ops);
   if (targets != Recipe().targets) json["targets"] = targets_json(targets);
+  if (!views.empty()) json["views"] = views_json(views);
   if (mix) {
     ParameterWriter writer(json["mix"]);
     Mix written = *mix;

@@ -24,6 +24,20 @@ struct RecipePreset {
   const char* what;
 };
 
+/// Further images of a sample, made from the same record and the same decode: the local crops of
+/// DINO, for example.
+struct View {
+  /// The sample's field: uint8 [count, output.height, output.width, 3], without the first extent if
+  /// `count` is 1.
+  std::string field;
+  /// The number of images, 1 to 64. Each draws its own random numbers.
+  int count = 1;
+  Size output{224, 224};
+  /// Operations as in `Recipe::ops`, except those that make several images or run on the device.
+  std::vector<Operation> ops{RandomResizedCrop{}, RandomHorizontalFlip{}};
+  friend bool operator==(const View&, const View&) = default;
+};
+
 /// The image program as data: a list of operations, in torchvision's names and order. The geometric
 /// ones (crops, resize) come first. They are folded into one region to decode and one resampling.
 /// One of them makes an image of the output's size. The other operations run in place on that
@@ -39,6 +53,9 @@ struct Recipe {
   /// The further fields of records that a sample has; by default the label, if the records have
   /// one. Masks, boxes and keypoints move with the pixels.
   std::vector<Target> targets{{"label", StoredTarget{}}};
+  /// Further images of each record. The field "image" has the same pixels with and without them.
+  /// They exclude `mix`, masks, boxes and keypoints.
+  std::vector<View> views{};
   /// Mixing of a batch's samples with each other; nullopt = none.
   std::optional<Mix> mix{};
 
@@ -68,10 +85,13 @@ struct Recipe {
   /// "stored") and the members of that target's struct:
   ///     {"mask": {"is": "mask", "fill": 255}, "boxes": {"is": "boxes", "format": "xywh"},
   ///      "labels": {"is": "values", "dtype": "int64", "of": "boxes"}}
+  /// "views" has for each field the members of `View`:
+  ///     {"local": {"count": 6, "output": [96, 96],
+  ///                "ops": [{"op": "random_resized_crop", "scale": [0.05, 0.4]}]}}
   /// "mix" has the members of `Mix`:
   ///     {"classes": 1000, "mixup": 0.2, "cutmix": 1, "cutmix_share": 0.5, "p": 1, "on": "worker"}
-  /// A missing key has the default of `Recipe` or of the operation. `to_json` writes "resolution"
-  /// and "targets" only if they are not the default.
+  /// A missing key has the default of `Recipe` or of the operation. `to_json` writes
+  /// "resolution", "targets" and "views" only if they are not the default.
   ///
   /// Throws `Error` (`invalid_argument`) for malformed JSON, an unknown key or operation, a value
   /// out of range, or operations that do not fit together. The message names the operation by its

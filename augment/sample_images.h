@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/recipe.h>
+#include <millrace/sample_spec.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "ops/program.h"
+
+namespace millrace {
+
+/// One image of a sample: the program that makes it and its place in the sample.
+struct SampleImagePlace {
+  /// Index in `SampleImages::programs`.
+  std::size_t program;
+  Size output;
+  /// The sample's field, and the image's number in it.
+  std::size_t field;
+  std::size_t number;
+  /// 0: it draws from the sample's random numbers, as the recipe's other images do. A view's images
+  /// have streams of their own, from 1 on.
+  std::uint32_t stream;
+};
+
+/// All images that a recipe makes of a record. Immutable; all workers share one.
+struct SampleImages {
+  explicit SampleImages(const Recipe& recipe);
+
+  /// The recipe's operations.
+  const Program& main() const { return programs.front(); }
+
+  /// The recipe's operations, then those of each view.
+  std::vector<Program> programs;
+  SampleSpec spec;
+  std::vector<SampleImagePlace> all;
+};
+
+}  // namespace millrace
