@@ -83,6 +83,7 @@ if [ -n "$bundled" ]; then
   folders=("$unpacked/bin")
   library_folder=$unpacked/lib
   python_example=$here/python/resnet18.py
+  export PYTHONDONTWRITEBYTECODE=1  # the bundle stays as it is
 else
   build=${MILLRACE_BUILD:-$here/../../build/release}
   folders=("$build/bench" "$build/bench/micro" "$build/examples" "$build/tests/gpu"

@@ -18,7 +18,9 @@ MOST_BYTES = 58 << 20
 
 
 def run(*command, **settings):
-    return subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True)
+    env = {**os.environ, **settings}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # most machines do not set it
+    return subprocess.run(command, env=env, capture_output=True, text=True)
 
 
 class BundleTest(unittest.TestCase):
@@ -63,7 +65,7 @@ class BundleTest(unittest.TestCase):
         for name in ("loader.py", "millrace/loader.py"):
             self.assertTrue((self.bundle / "python" / name).exists(), name)
         for name in self.bundle.glob("*.py"):
-            self.assertEqual(run(sys.executable, name, "--help").returncode, 0, name)
+            self.assertEqual(run(sys.executable, "-B", name, "--help").returncode, 0, name)
 
     def test_it_leaves_the_systems_and_cudas_libraries(self):
         libraries = os.listdir(self.unpacked / "lib")
