@@ -135,7 +135,8 @@ class ScriptReader {
     Parameters parameters;
     for (std::size_t n = 0; n < count; ++n) {
       scan.components[n] = component_of(segment[1 + 2 * n]);
-      if (scan.components[n] < 0) return false;
+      // libjpeg refuses a component whose place in the scan is behind that in the image.
+      if (scan.components[n] < static_cast<int>(n)) return false;
       parameters.dc_tables[n] = segment[2 + 2 * n] >> 4;
       parameters.ac_table = segment[2 + 2 * n] & 15;
     }

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <millrace/random.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 
@@ -205,6 +207,32 @@ TEST(ProgressiveJpeg, AnIncompleteFileGoesToLibjpegTurbo) {
     EXPECT_FALSE(alone.decoded.is_ok());
     EXPECT_EQ(difference_from_libjpeg(decoder, cut, alone, {0, 0, 40, 30}), "");
   }
+}
+
+TEST(ProgressiveJpeg, ScansInAnotherOrderOfComponentsAreJudgedAsByLibjpegTurbo) {
+  const Bytes sound = progressive(baseline(own_samplings[0], 35, 41, 3),
+                                  testing::successive_approximation(3, 1), 0);
+  const Bytes header = {std::byte{0xFF}, std::byte{0xDA}, std::byte{0}, std::byte{12},
+                        std::byte{3}};
+  const auto first = std::search(sound.begin(), sound.end(), header.begin(), header.end());
+  const auto second = std::search(first + 1, sound.end(), header.begin(), header.end());
+  ASSERT_NE(second, sound.end());
+  std::array<std::ptrdiff_t, 3> order{0, 1, 2};
+  int accepted = 0;
+  do {
+    Bytes encoded = sound;
+    for (std::ptrdiff_t n = 0; n < 3; ++n)
+      encoded[static_cast<std::size_t>(second - sound.begin() + 5 + 2 * n)] =
+          *(second + 5 + 2 * order[static_cast<std::size_t>(n)]);
+    const LibjpegAlone alone = decode_by_libjpeg_alone(encoded);
+    accepted += alone.checked.is_ok() ? 1 : 0;
+    JpegDecoder decoder;
+    ASSERT_TRUE(decoder.open(encoded).is_ok());
+    EXPECT_EQ(difference_from_libjpeg(decoder, encoded, alone, {0, 0, 35, 41}), "")
+        << order[0] << order[1] << order[2];
+    EXPECT_EQ(difference_of_check(decoder, encoded, alone), "");
+  } while (std::next_permutation(order.begin(), order.end()));
+  EXPECT_EQ(accepted, 1);
 }
 
 TEST(ProgressiveJpeg, OtherBytesBetweenScansGoToLibjpegTurbo) {
