@@ -8,6 +8,7 @@
 
 #include "codec/limits.h"
 #include "coefficients/expansion_check.h"
+#include "jpeg/avx512.h"
 #include "jpeg/jpeg_info.h"
 
 namespace millrace {
@@ -69,15 +70,22 @@ Status CoefficientDecoder::decode_at(const Region& region, int reduction, PixelV
   std::uint8_t* const to = scratch_.reserve(bytes_of(region));
   pixels_.begin(frame_, region, reduction, to);
   const jpeg::McuWindow& window = pixels_.window();
-  row_.shape(frame_, window.mcus());
+  const bool from_bytes = reduction == 1 && jpeg::has_vbmi2();
+  if (from_bytes)
+    set_steps();
+  else
+    row_.shape(frame_, window.mcus());
   reservation_ = std::move(reservation);
   for (int row = window.first_mcu_row; row <= window.last_mcu_row; ++row) {
     if (row < window.last_mcu_row) prefetch(window, row + 1);
-    if (!expand(window, row)) {
+    if (from_bytes ? !make_samples(window, row) : !expand(window, row)) {
       close();
       return corrupt();
     }
-    pixels_.add(row_, row);
+    if (from_bytes)
+      pixels_.add_samples(row);
+    else
+      pixels_.add(row_, row);
   }
   view = {to, region.width, region.height, jpeg::RegionPixels::stride_of(region.width)};
   return Status::ok();
@@ -91,6 +99,27 @@ bool CoefficientDecoder::expand(const jpeg::McuWindow& window, int mcu_row) {
       if (!reader_.expand(number, mcu_row * component.down + y, window.first_mcu * component.across,
                           window.mcus() * component.across, row_[number].row(y)))
         return false;
+  }
+  return true;
+}
+
+void CoefficientDecoder::set_steps() {
+  for (std::size_t number = 0; number < steps_.size(); ++number)
+    steps_[number].set(frame_.components[number].steps);
+}
+
+/// Makes the samples of the window's blocks of a row of MCUs. Returns false if they are corrupt.
+bool CoefficientDecoder::make_samples(const jpeg::McuWindow& window, int mcu_row) {
+  for (int number = 0; number < frame_.component_count; ++number) {
+    const auto place = static_cast<std::size_t>(number);
+    const jpeg::Component& component = frame_.components[place];
+    for (int y = 0; y < component.down; ++y) {
+      const jpeg::RegionPixels::Samples to = pixels_.samples_of(number, y);
+      if (!reader_.make_samples(
+              number, mcu_row * component.down + y, window.first_mcu * component.across,
+              window.mcus() * component.across, steps_[place], to.first, to.stride))
+        return false;
+    }
   }
   return true;
 }

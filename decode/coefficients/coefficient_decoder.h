@@ -3,6 +3,7 @@
 
 #include <millrace/image_decoder.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,6 +35,8 @@ class CoefficientDecoder final : public ImageDecoder {
   void take_image();
   Status decode_at(const Region& region, int reduction, PixelView& view);
   bool expand(const jpeg::McuWindow& window, int mcu_row);
+  void set_steps();
+  bool make_samples(const jpeg::McuWindow& window, int mcu_row);
   void prefetch(const jpeg::McuWindow& window, int mcu_row) const;
 
   std::shared_ptr<DecodeBudget> budget_;
@@ -41,6 +44,8 @@ class CoefficientDecoder final : public ImageDecoder {
   coefficients::RecordReader reader_;
   jpeg::Frame frame_;
   jpeg::CoefficientRow row_;
+  /// Steps for samples that are made straight from tiles.
+  std::array<coefficients::StepsOfBytes, 3> steps_;
   jpeg::RegionPixels pixels_;
   ImageHeader header_;
   bool opened_ = false;

@@ -7,7 +7,7 @@
 
 #include "coefficients/expand_vbmi2.h"
 #include "coefficients/tile.h"
-#include "coefficients/vbmi2.h"
+#include "jpeg/avx512.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "coefficients/expand.cpp"
@@ -157,9 +157,7 @@ namespace millrace::coefficients {
 HWY_EXPORT(expand);
 
 std::size_t expand_tile(const std::uint8_t* tile, const TileBlocks& blocks) {
-#ifdef __x86_64__
-  if (has_vbmi2()) return expand_tile_vbmi2(tile, blocks);
-#endif
+  if (jpeg::has_vbmi2()) return expand_tile_vbmi2(tile, blocks);
   return HWY_DYNAMIC_DISPATCH(expand)(tile, blocks);
 }
 

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coefficients/expand_vbmi2.h"
 
-#include "coefficients/vbmi2.h"
-
 #ifdef __x86_64__
-
-// Highway's target that includes this instruction set.
-#define HWY_WANT_AVX3_DL
-#include <hwy/highway.h>
 
 #include <array>
 #include <bit>
+
+#include "jpeg/avx512.h"
 
 namespace millrace::coefficients {
 namespace {
@@ -57,53 +53,102 @@ MILLRACE_VBMI2 inline void store_rows(__m512i rows, std::int16_t* block) {
   _mm_storeu_si128(to + 7 * vectors, _mm512_extracti64x2_epi64(lower, 3));
 }
 
-}  // namespace
+/// The first byte of each DC field, with the three after it, and its first bit, by the width of a
+/// field.
+struct DcPlaces {
+  alignas(32) std::array<std::uint8_t, 4 * tile_blocks> bytes;
+  alignas(32) std::array<std::uint32_t, tile_blocks> bits;
+};
+constexpr auto dc_places = [] {
+  std::array<DcPlaces, most_dc_bits + 1> all{};
+  for (std::size_t width = 0; width < all.size(); ++width)
+    for (std::size_t block = 0; block < tile_blocks; ++block) {
+      for (std::size_t byte = 0; byte < 4; ++byte)
+        all[width].bytes[4 * block + byte] =
+            static_cast<std::uint8_t>((block * width / 8 + byte) % 16);
+      all[width].bits[block] = static_cast<std::uint32_t>(block * width % 8);
+    }
+  return all;
+}();
 
-bool has_vbmi2() {
-  hwy::ChosenTarget& chosen = hwy::GetChosenTarget();
-  if (!chosen.IsInitialized()) chosen.Update(hwy::SupportedTargets());
-  // A better target has a lower index, and includes the instructions of those with higher ones.
-  constexpr auto bit = static_cast<std::uint64_t>(HWY_CHOSEN_TARGET_SHIFT(HWY_AVX3_DL));
-  return chosen.GetIndex() <= static_cast<std::size_t>(std::countr_zero(bit));
+MILLRACE_VBMI2 inline __m128i dc_of(const TileParts& parts) {
+  const DcPlaces& places = dc_places[parts.dc_bits];
+  const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i*>(parts.dc_fields));
+  const auto vector = [](const auto& list) MILLRACE_VBMI2 {
+    return _mm256_load_si256(reinterpret_cast<const __m256i*>(list.data()));
+  };
+  __m256i fields = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(all), vector(places.bytes));
+  fields = _mm256_and_si256(_mm256_srlv_epi32(fields, vector(places.bits)),
+                            _mm256_set1_epi32((1 << parts.dc_bits) - 1));
+  return _mm256_cvtepi32_epi16(
+      _mm256_add_epi32(fields, _mm256_set1_epi32(static_cast<int>(parts.dc_least))));
 }
 
-MILLRACE_VBMI2 std::size_t expand_tile_vbmi2(const std::uint8_t* tile, const TileBlocks& blocks) {
+}  // namespace
+
+MILLRACE_VBMI2 std::size_t expand_to_bytes(const std::uint8_t* tile, TileBytes& bytes) {
   TileParts parts;
   if (!parts.read(tile)) return 0;
   const __m512i places = _mm512_load_si512(nibble_bytes.data());
-  const __m512i rows = _mm512_load_si512(row_places.data());
   const __m512i values = _mm512_broadcast_i32x4(
       _mm_setr_epi8(-128, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1));
   const __m512i low_bits = _mm512_set1_epi8(15);
   const __m512i escaped = _mm512_set1_epi8(-128);
   const std::uint8_t* escape = parts.escapes;
-  std::array<std::uint64_t, tile_blocks> wide;
   std::uint64_t any_wide = 0;
   unsigned nibble = 0;
-  for (std::size_t block = 0; block < blocks.size(); ++block) {
+  for (std::size_t block = 0; block < tile_blocks; ++block) {
     const std::uint64_t mask = parts.masks[block];
-    __m512i bytes = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(parts.nibbles + nibble / 2));
-    bytes = _mm512_multishift_epi64_epi8(_mm512_load_si512(nibble_bits[nibble & 1].data()), bytes);
+    __m512i made = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(parts.nibbles + nibble / 2));
+    made = _mm512_multishift_epi64_epi8(_mm512_load_si512(nibble_bits[nibble & 1].data()), made);
     nibble += static_cast<unsigned>(_mm_popcnt_u64(mask));
-    bytes = _mm512_maskz_expand_epi8(
-        mask, _mm512_shuffle_epi8(values, _mm512_and_si512(bytes, low_bits)));
-    const std::uint64_t escapes = _mm512_cmpeq_epi8_mask(bytes, escaped);
-    bytes = _mm512_mask_expand_epi8(bytes, escapes, _mm512_loadu_si512(escape));
+    made = _mm512_maskz_expand_epi8(mask,
+                                    _mm512_shuffle_epi8(values, _mm512_and_si512(made, low_bits)));
+    const std::uint64_t escapes = _mm512_cmpeq_epi8_mask(made, escaped);
+    made = _mm512_mask_expand_epi8(made, escapes, _mm512_loadu_si512(escape));
     escape += _mm_popcnt_u64(escapes);
-    wide[block] = _mm512_cmpeq_epi8_mask(bytes, escaped);
-    any_wide |= wide[block];
-    store_rows(_mm512_permutexvar_epi8(rows, bytes), blocks[block]);
+    bytes.wide[block] = _mm512_cmpeq_epi8_mask(made, escaped);
+    any_wide |= bytes.wide[block];
+    _mm512_store_si512(bytes.values[block].data(), made);
   }
+  for (std::size_t group = 0; group < bytes.stored.size(); ++group)
+    bytes.stored[group] = parts.masks[4 * group] | parts.masks[4 * group + 1] |
+                          parts.masks[4 * group + 2] | parts.masks[4 * group + 3];
+  _mm_store_si128(reinterpret_cast<__m128i*>(bytes.dc.data()), dc_of(parts));
+  bytes.wide_values = escape;
   if (any_wide != 0)
-    for (std::size_t block = 0; block < blocks.size(); ++block)
-      for (std::uint64_t left = wide[block]; left != 0; left &= left - 1) {
-        const auto n = static_cast<std::size_t>(std::countr_zero(left)) + 1;
-        blocks[block][jpeg::zigzag_offsets[n]] = load<std::int16_t>(escape);
-        escape += sizeof(std::int16_t);
-      }
-  parts.put_dc(blocks);
+    for (const std::uint64_t wide : bytes.wide)
+      escape += sizeof(std::int16_t) * static_cast<std::size_t>(_mm_popcnt_u64(wide));
   return static_cast<std::size_t>(escape - tile);
 }
+
+MILLRACE_VBMI2 std::size_t expand_tile_vbmi2(const std::uint8_t* tile, const TileBlocks& blocks) {
+  TileBytes bytes;
+  const std::size_t size = expand_to_bytes(tile, bytes);
+  if (size == 0) return 0;
+  const __m512i rows = _mm512_load_si512(row_places.data());
+  const std::uint8_t* value = bytes.wide_values;
+  for (std::size_t block = 0; block < blocks.size(); ++block) {
+    store_rows(_mm512_permutexvar_epi8(rows, _mm512_load_si512(bytes.values[block].data())),
+               blocks[block]);
+    for (std::uint64_t left = bytes.wide[block]; left != 0; left &= left - 1) {
+      const auto n = static_cast<std::size_t>(std::countr_zero(left)) + 1;
+      blocks[block][jpeg::zigzag_offsets[n]] = load<std::int16_t>(value);
+      value += sizeof(std::int16_t);
+    }
+    *blocks[block] = bytes.dc[block];
+  }
+  return size;
+}
+
+}  // namespace millrace::coefficients
+
+#else
+
+namespace millrace::coefficients {
+
+std::size_t expand_to_bytes(const std::uint8_t*, TileBytes&) { return 0; }
+std::size_t expand_tile_vbmi2(const std::uint8_t*, const TileBlocks&) { return 0; }
 
 }  // namespace millrace::coefficients
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coefficients/pack_vbmi2.h"
 
-#include "coefficients/vbmi2.h"
+#include "jpeg/avx512.h"
 
 #ifdef __x86_64__
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "coefficients/samples_vnni.h"
 #include "coefficients/tile.h"
 #include "jpeg/coefficients.h"
 #include "jpeg/frame.h"
@@ -68,6 +69,11 @@ class RecordReader {
   /// Expands `count` blocks of a row of blocks, from block `first` on, into groups of four. Returns
   /// false if the row is corrupt.
   bool expand(int component, int row, int first, int count, jpeg::BlockGroup* groups);
+  /// Makes the samples of `count` blocks of a row of blocks, from block `first` on: eight rows,
+  /// `stride` bytes apart. Only where `jpeg::has_vbmi2`. May write 24 bytes before and after those
+  /// of each row. Returns false if the row is corrupt.
+  bool make_samples(int component, int row, int first, int count, const StepsOfBytes& steps,
+                    std::uint8_t* samples, std::size_t stride);
   /// Expands all blocks. The frame must be the one of `open`.
   bool expand_all(const jpeg::Frame& frame, Coefficients& coefficients);
   /// Announces blocks that will be expanded.
@@ -93,7 +99,8 @@ class RecordReader {
   };
 
   std::optional<Row> row_of(int component, int row) const;
-  bool expand_tile_of(const Row& row, std::size_t tile, const TileBlocks& blocks);
+  template <typename Expand>
+  bool expand_tile_of(const Row& row, std::size_t tile, const Expand& expand);
 
   std::span<const std::uint8_t> bytes_;
   /// For each component: its first entry in the table of rows, its rows, and the tiles of a row.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "coefficients/expand_vbmi2.h"
 #include "coefficients/record.h"
 
 namespace millrace::coefficients {
@@ -107,7 +108,9 @@ std::optional<RecordReader::Row> RecordReader::row_of(int component, int row) co
   return found;
 }
 
-bool RecordReader::expand_tile_of(const Row& row, std::size_t tile, const TileBlocks& blocks) {
+/// Calls `expand` with a tile. Returns whether it returns the tile's bytes.
+template <typename Expand>
+bool RecordReader::expand_tile_of(const Row& row, std::size_t tile, const Expand& expand) {
   const std::size_t begin = row.begin_of(tile);
   const std::size_t end = row.end_of(tile);
   if (begin < row.tiles * row.entry_bytes || begin > end || end > row.bytes.size()) return false;
@@ -119,7 +122,7 @@ bool RecordReader::expand_tile_of(const Row& row, std::size_t tile, const TileBl
     from = copy_.data();
   }
   // A tile ends where the next one begins.
-  return expand_tile(from, blocks) == end - begin;
+  return expand(from) == end - begin;
 }
 
 bool RecordReader::expand(int component, int row, int first, int count, jpeg::BlockGroup* groups) {
@@ -136,7 +139,29 @@ bool RecordReader::expand(int component, int row, int first, int count, jpeg::Bl
                     static_cast<std::ptrdiff_t>(block % jpeg::BlockGroup::blocks) *
                         jpeg::block_side;
     }
-    if (!expand_tile_of(*found, static_cast<std::size_t>(tile), blocks)) return false;
+    if (!expand_tile_of(*found, static_cast<std::size_t>(tile),
+                        [&](const std::uint8_t* from) { return expand_tile(from, blocks); }))
+      return false;
+  }
+  return true;
+}
+
+bool RecordReader::make_samples(int component, int row, int first, int count,
+                                const StepsOfBytes& steps, std::uint8_t* samples,
+                                std::size_t stride) {
+  const std::optional<Row> found = row_of(component, row);
+  if (!found) return false;
+  constexpr int group_blocks = jpeg::BlockGroup::blocks;
+  TileBytes bytes;
+  for (int tile = first / tile_blocks; tile * tile_blocks < first + count; ++tile) {
+    if (!expand_tile_of(*found, static_cast<std::size_t>(tile),
+                        [&](const std::uint8_t* from) { return expand_to_bytes(from, bytes); }))
+      return false;
+    const int before = first - tile * tile_blocks;
+    const int first_group = std::max(before, 0) / group_blocks;
+    const int groups = before + count > group_blocks ? 2 : 1;
+    const std::ptrdiff_t at = first_group * group_blocks - before;
+    transform_tile(bytes, first_group, groups, steps, samples + at * jpeg::block_side, stride);
   }
   return true;
 }

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "coefficients/pack_vbmi2.h"
-#include "coefficients/vbmi2.h"
+#include "jpeg/avx512.h"
 #include "jpeg/coefficients.h"
 
 namespace millrace::coefficients {
@@ -98,7 +98,7 @@ std::uint8_t* pack_ac(const std::int16_t* blocks, int count, std::uint8_t* to) {
 
 void ZigzagBlock::take(const std::int16_t* block) {
 #ifdef __x86_64__
-  if (has_vbmi2()) return take_zigzag_vbmi2(block, *this);
+  if (jpeg::has_vbmi2()) return take_zigzag_vbmi2(block, *this);
 #endif
   stored = stored_places(block);
   for (std::uint64_t left = stored; left != 0; left &= left - 1) {
@@ -113,7 +113,7 @@ std::uint8_t* pack_tile_plain(const std::int16_t* blocks, int count, std::uint8_
 
 std::uint8_t* pack_tile(const std::int16_t* blocks, int count, std::uint8_t* to) {
 #ifdef __x86_64__
-  if (has_vbmi2()) return pack_ac_vbmi2(blocks, count, pack_dc(blocks, count, to));
+  if (jpeg::has_vbmi2()) return pack_ac_vbmi2(blocks, count, pack_dc(blocks, count, to));
 #endif
   return pack_tile_plain(blocks, count, to);
 }

@@ -57,6 +57,19 @@ std::size_t expand_tile(const std::uint8_t* tile, const TileBlocks& blocks);
 /// Does the same in plain code.
 std::size_t expand_tile_plain(const std::uint8_t* tile, const TileBlocks& blocks);
 
+/// A tile's coefficients, each AC coefficient in one byte.
+struct alignas(64) TileBytes {
+  /// The AC coefficients of each block in the zigzag order, without the first place. The last byte
+  /// is 0. A coefficient of two bytes is `wide_byte`.
+  std::array<std::array<std::uint8_t, block_values>, tile_blocks> values;
+  std::array<std::int16_t, tile_blocks> dc;
+  /// For each group of four blocks: the bytes that any of them stores.
+  std::array<std::uint64_t, 2> stored;
+  /// For each block: the bytes that are `wide_byte`. Their coefficients lie one after the other.
+  std::array<std::uint64_t, tile_blocks> wide;
+  const std::uint8_t* wide_values;
+};
+
 /// The parts of a tile whose place is known without its AC coefficients.
 struct TileParts {
   /// Bit i is set if the coefficient at place i + 1 of the zigzag order is stored.
@@ -64,23 +77,28 @@ struct TileParts {
   const std::uint8_t* nibbles;
   const std::uint8_t* escapes;
 
+  /// The least DC coefficient, and the difference of each block's from it, in fields of bits.
+  std::uint32_t dc_least;
+  std::uint32_t dc_bits;
+  const std::uint8_t* dc_fields;
+
   /// Stores the DC coefficients, after all others of the blocks.
   void put_dc(const TileBlocks& blocks) const {
+    const std::uint32_t mask = (1U << dc_bits) - 1;
     for (unsigned block = 0; block < blocks.size(); ++block) {
-      const unsigned bit = block * dc_bits_;
-      const std::uint32_t field = load<std::uint32_t>(dc_fields_ + bit / 8) >> bit % 8 & dc_mask_;
-      *blocks[block] = static_cast<std::int16_t>(dc_least_ + field);
+      const unsigned bit = block * dc_bits;
+      const std::uint32_t field = load<std::uint32_t>(dc_fields + bit / 8) >> bit % 8 & mask;
+      *blocks[block] = static_cast<std::int16_t>(dc_least + field);
     }
   }
 
   /// Returns false for a corrupt tile.
   bool read(const std::uint8_t* tile) {
-    dc_least_ = load<std::uint16_t>(tile);
-    dc_bits_ = tile[2];
-    if (dc_bits_ > most_dc_bits) return false;
-    dc_mask_ = (1U << dc_bits_) - 1;
-    dc_fields_ = tile + 3;
-    const std::uint8_t* next = dc_fields_ + dc_bits_;
+    dc_least = load<std::uint16_t>(tile);
+    dc_bits = tile[2];
+    if (dc_bits > most_dc_bits) return false;
+    dc_fields = tile + 3;
+    const std::uint8_t* next = dc_fields + dc_bits;
     const auto lengths = load<std::uint32_t>(next);
     // A length is at most 8: its highest bit excludes the others.
     if ((lengths >> 3 & (lengths | lengths >> 1 | lengths >> 2) & 0x11111111U) != 0) return false;
@@ -106,11 +124,6 @@ struct TileParts {
     for (unsigned bytes = 1; bytes < bits.size(); ++bytes) bits[bytes] = ~0ULL >> (64 - 8 * bytes);
     return bits;
   }();
-
-  std::uint32_t dc_least_;
-  std::uint32_t dc_bits_;
-  std::uint32_t dc_mask_;
-  const std::uint8_t* dc_fields_;
 };
 
 }  // namespace millrace::coefficients

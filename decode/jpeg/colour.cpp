@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "jpeg/avx512.h"
+
 // Only targets whose vectors are not longer than `row_slack`.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
@@ -135,6 +137,7 @@ HWY_EXPORT(convert_grey);
 
 void ycc_to_rgb(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr,
                 std::uint8_t* rgb, std::size_t width) {
+  if (has_vbmi2()) return ycc_to_rgb_vbmi(y, cb, cr, rgb, width);
   HWY_DYNAMIC_DISPATCH(convert_ycc)(y, cb, cr, rgb, width);
 }
 

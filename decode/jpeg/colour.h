@@ -14,6 +14,10 @@ inline constexpr std::size_t row_slack = 64;
 void ycc_to_rgb(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr,
                 std::uint8_t* rgb, std::size_t width);
 
+/// Does the same with AVX-512, where `has_vbmi2`.
+void ycc_to_rgb_vbmi(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr,
+                     std::uint8_t* rgb, std::size_t width);
+
 /// Makes the same from a row of grey.
 void grey_to_rgb(const std::uint8_t* y, std::uint8_t* rgb, std::size_t width);
 

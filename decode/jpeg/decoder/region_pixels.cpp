@@ -30,6 +30,10 @@ void RegionPixels::begin(const Frame& frame, const Region& region, int reduction
 
 void RegionPixels::add(const CoefficientRow& coefficients, int mcu_row) {
   make_samples(coefficients);
+  add_samples(mcu_row);
+}
+
+void RegionPixels::add_samples(int mcu_row) {
   make_pixels(mcu_row);
   keep_last_rows();
 }

@@ -44,6 +44,21 @@ class RegionPixels {
   /// the last one all pixels are made.
   void add(const CoefficientRow& coefficients, int mcu_row);
 
+  /// Samples of a row of the window's blocks: eight rows, `stride` bytes apart. 24 bytes before and
+  /// after those of each row may be written.
+  struct Samples {
+    std::uint8_t* first;
+    std::size_t stride;
+  };
+  /// Returns the place for the samples of a component's row of blocks in the next row of MCUs.
+  Samples samples_of(int component, int block_row) {
+    Plane& plane = planes_[static_cast<std::size_t>(component)];
+    return {plane.row(block_row * block_side), plane.stride};
+  }
+  /// Takes the samples of a row of MCUs instead of its coefficients, all of whose samples have been
+  /// made. Only at a reduction of 1.
+  void add_samples(int mcu_row);
+
  private:
   /// Samples of one component in one row of MCUs. For components whose upper neighbours are read,
   /// also the last row of the row before.
