@@ -13,6 +13,7 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t first_target = 1;
+constexpr std::size_t decode_stage = 0;
 constexpr std::size_t augment_stage = 1;
 
 /// Limit on the resized image: a very narrow image would grow to gigabytes when its shorter side is
@@ -176,32 +177,69 @@ Status ImageMaker::finish_image() {
     ImageDecoder& decoder;
     ~Close() { decoder.close(); }
   } at_end{*decoder_};
+  Status decoded = plans_.size() == 1 && needed_.reduction == 1 && resampler_.takes_parts()
+                       ? resample_parts()
+                       : resample_whole();
+  if (!decoded.is_ok()) return decoded;
+
+  if (const auto index = decoder_->new_index(); !index.empty()) sample_->keep_hint(index);
+  sample_->set_decoder_name(decoder_->header().decoder);
+  return Status::ok();
+}
+
+/// Resamples rows as soon as they are decoded, so that the image is never in memory as a whole.
+Status ImageMaker::resample_parts() {
+  struct Parts final : RowSink {
+    Resampler& resampler;
+    Sample& sample;
+    explicit Parts(ImageMaker& maker) : resampler(maker.resampler_), sample(*maker.sample_) {}
+    void add(const PixelView& rows) override {
+      sample.enter_stage(augment_stage);
+      resampler.add(rows);
+      sample.enter_stage(decode_stage);
+    }
+  } parts(*this);
+  Status decoded = Status::ok();
+  resample(plans_.front(), output_of(0), [&](std::uint8_t* window, std::size_t stride) {
+    resampler_.begin(window, stride);
+    decoded = decoder_->decode_rows(needed_.region, parts);
+    if (decoded.is_ok()) sample_->enter_stage(augment_stage);
+    return decoded.is_ok();
+  });
+  return decoded;
+}
+
+Status ImageMaker::resample_whole() {
   PixelView pixels;
   Status decoded = needed_.reduction > 1
                        ? decoder_->decode_reduced(needed_.region, needed_.reduction, pixels)
                        : decoder_->decode(needed_.region, pixels);
   if (!decoded.is_ok()) return decoded;
-
-  if (const auto index = decoder_->new_index(); !index.empty()) sample_->keep_hint(index);
-  sample_->set_decoder_name(decoder_->header().decoder);
   sample_->enter_stage(augment_stage);
   resample_all(pixels);
   return Status::ok();
 }
 
+/// Returns the memory of an image: in the cache, if it has room for the sample.
+std::uint8_t* ImageMaker::output_of(std::size_t number) {
+  const SampleImage made = image(images_.all[number]);
+  if (room_.empty()) return made.pixels;
+  return reinterpret_cast<std::uint8_t*>(room_.data()) + number * made.bytes();
+}
+
 void ImageMaker::resample_all(const PixelView& pixels) {
-  auto* room = reinterpret_cast<std::uint8_t*>(room_.data());
   for (std::size_t number = 0; number < plans_.size(); ++number) {
     const ResamplePlan& plan = plans_[number];
-    const SampleImage made = image(images_.all[number]);
-    std::uint8_t* const output = room == nullptr ? made.pixels : room + number * made.bytes();
-    if (plans_.size() == 1) return resample(plan, pixels, output);  // it is still prepared
-    const Region part = prepare(plan);
-    resample(plan,
-             {pixels.pixels + static_cast<std::size_t>(part.y - needed_.region.y) * pixels.stride +
-                  static_cast<std::size_t>(part.x - needed_.region.x) * 3,
-              part.width, part.height, pixels.stride},
-             output);
+    // With one image the tables are made already.
+    const Region part = plans_.size() == 1 ? needed_.region : prepare(plan);
+    const PixelView of_part{
+        pixels.pixels + static_cast<std::size_t>(part.y - needed_.region.y) * pixels.stride +
+            static_cast<std::size_t>(part.x - needed_.region.x) * 3,
+        part.width, part.height, pixels.stride};
+    resample(plan, output_of(number), [&](std::uint8_t* window, std::size_t stride) {
+      resampler_.run(of_part, window, stride);
+      return true;
+    });
   }
 }
 
@@ -214,15 +252,16 @@ Region ImageMaker::prepare(const ResamplePlan& plan) {
   return needed;
 }
 
-void ImageMaker::resample(const ResamplePlan& plan, const PixelView& pixels, std::uint8_t* output) {
+/// Makes the output around a window. `make` makes the window and returns whether it could.
+template <typename Make>
+void ImageMaker::resample(const ResamplePlan& plan, std::uint8_t* output, const Make& make) {
   const std::size_t stride = static_cast<std::size_t>(plan.output.width) * 3;
   const Region& window = plan.resampling.window;
   const PaddingMap& padding_map = plan.padding_map;
   if (padding_map.shown() && !padding_map.holds_window()) {
     const std::size_t row = static_cast<std::size_t>(window.width) * 3;
     const Scratch::Borrowed aside = scratch_.borrow(row * static_cast<std::size_t>(window.height));
-    resampler_.run(pixels, aside.data(), row);
-    padding_map.fill(plan.resampling, aside.data(), row, output);
+    if (make(aside.data(), row)) padding_map.fill(plan.resampling, aside.data(), row, output);
     return;
   }
   if (!padding_map.shown() &&
@@ -230,8 +269,8 @@ void ImageMaker::resample(const ResamplePlan& plan, const PixelView& pixels, std
     std::memset(output, 0, stride * static_cast<std::size_t>(plan.output.height));
   std::uint8_t* corner =
       output + static_cast<std::size_t>(plan.y) * stride + static_cast<std::size_t>(plan.x) * 3;
-  resampler_.run(pixels, corner, stride);
-  if (padding_map.shown()) padding_map.fill(plan.resampling, corner, stride, output);
+  if (make(corner, stride) && padding_map.shown())
+    padding_map.fill(plan.resampling, corner, stride, output);
 }
 
 Status ImageWorker::make(const Record& record, Random& random, Sample& sample) {

@@ -57,7 +57,11 @@ class ImageMaker {
     return place.stream == 0 ? *random_ : own_random_[place.stream - 1];
   }
   Region prepare(const ResamplePlan& plan);
-  void resample(const ResamplePlan& plan, const PixelView& pixels, std::uint8_t* output);
+  Status resample_parts();
+  Status resample_whole();
+  std::uint8_t* output_of(std::size_t number);
+  template <typename Make>
+  void resample(const ResamplePlan& plan, std::uint8_t* output, const Make& make);
 
   const SampleImages& images_;
   const Resolution resolution_;

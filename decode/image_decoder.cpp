@@ -117,6 +117,9 @@ class AnyDecoder final : public ImageDecoder {
   Status decode(const Region& region, PixelView& view) override {
     return current().decode(region, view);
   }
+  Status decode_rows(const Region& region, RowSink& sink) override {
+    return current().decode_rows(region, sink);
+  }
   Status decode_reduced(const Region& region, int reduction, PixelView& view) override {
     return current().decode_reduced(region, reduction, view);
   }
@@ -143,6 +146,12 @@ class AnyDecoder final : public ImageDecoder {
   ImageDecoder* current_ = nullptr;
 };
 
+Status ImageDecoder::decode_rows(const Region& region, RowSink& sink) {
+  PixelView view;
+  Status decoded = decode(region, view);
+  if (decoded.is_ok()) sink.add(view);
+  return decoded;
+}
 bool ImageDecoder::use_index(std::span<const std::byte>, std::optional<std::uint64_t>,
                              IndexPoints) {
   return false;

@@ -151,21 +151,30 @@ void Resampler::pass_down(int y, std::uint8_t* made, std::size_t bytes) {
 }
 
 void Resampler::run(const PixelView& source, std::uint8_t* window, std::size_t stride) {
-  const std::size_t row = transposed_ ? rgb_bytes(horizontal_.count()) : stride;
-  const auto rows = static_cast<std::size_t>(vertical_.count());
-  std::uint8_t* first = transposed_ ? reserve(stored_, row * rows) : window;
-  if (upwards_)
-    make_rows(source, first + (rows - 1) * row, -static_cast<std::ptrdiff_t>(row));
-  else
-    make_rows(source, first, static_cast<std::ptrdiff_t>(row));
-  if (transposed_) transpose(first, {horizontal_.count(), vertical_.count()}, window, stride);
+  begin(window, stride);
+  if (!vertical_first_) return add(source);
+  columns_first(source);
+  finish();
 }
 
-void Resampler::make_rows(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step) {
-  if (vertical_first_)
-    columns_first(source, row_to, step);
-  else
-    rows_first(source, row_to, step);
+void Resampler::begin(std::uint8_t* window, std::size_t stride) {
+  window_ = window;
+  stride_ = stride;
+  const std::size_t row = transposed_ ? rgb_bytes(horizontal_.count()) : stride;
+  const auto rows = static_cast<std::size_t>(vertical_.count());
+  row_to_ = transposed_ ? reserve(stored_, row * rows) : window;
+  step_ = static_cast<std::ptrdiff_t>(row);
+  if (upwards_) {
+    row_to_ += (rows - 1) * row;
+    step_ = -step_;
+  }
+  made_ = 0;
+  next_ = 0;
+}
+
+void Resampler::finish() {
+  if (transposed_)
+    transpose(stored_.data(), {horizontal_.count(), vertical_.count()}, window_, stride_);
 }
 
 /// Returns the number of bytes of a row that the horizontal pass reads.
@@ -175,44 +184,49 @@ std::size_t Resampler::row_reach() const {
          pass_reach(across_);
 }
 
-void Resampler::rows_first(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step) {
+void Resampler::add(const PixelView& rows) {
   // The horizontal pass may read beyond a row: into the next one, or beyond the last one.
-  const auto height = static_cast<std::size_t>(source.height);
-  const std::size_t row_bytes = rgb_bytes(source.width);
+  const auto height = static_cast<std::size_t>(rows.height);
+  const std::size_t row_bytes = rgb_bytes(rows.width);
   const std::size_t reach = row_reach();
   const std::size_t room = std::max(reach, row_bytes);
   std::size_t safe = height;
-  while (safe > 0 && (height - safe) * source.stride + row_bytes < reach) --safe;
+  while (safe > 0 && (height - safe) * rows.stride + row_bytes < reach) --safe;
   std::uint8_t* copies = reserve(last_rows_, (height - safe) * room);
   for (std::size_t row = safe; row < height; ++row)
-    std::memcpy(copies + (row - safe) * room, source.pixels + row * source.stride, row_bytes);
-  const auto source_row = [&](std::size_t row) {
-    return row < safe ? source.pixels + row * source.stride : copies + (row - safe) * room;
-  };
+    std::memcpy(copies + (row - safe) * room, rows.pixels + row * rows.stride, row_bytes);
 
   const std::size_t made_bytes = rgb_bytes(horizontal_.count());
   std::uint8_t* ring = reserve(rows_, kept_rows_ * made_bytes);
-  std::size_t made = 0;
-  for (int y = 0; y < vertical_.count(); ++y) {
-    const auto begin = static_cast<std::size_t>(vertical_.begin(y));
-    const std::size_t end = std::min(begin + static_cast<std::size_t>(vertical_.taps()), height);
-    while (made < end) {
-      const std::size_t count = std::min(pass_rows, height - made);
-      const std::uint8_t* from[pass_rows];
-      std::uint8_t* to[pass_rows];
-      for (std::size_t row = 0; row < count; ++row, ++made) {
-        from[row] = source_row(made);
-        to[row] = ring + made % kept_rows_ * made_bytes;
-      }
-      pass_across(from, to, count);
+  for (std::size_t row = 0; row < height;) {
+    const std::uint8_t* from[pass_rows];
+    std::uint8_t* to[pass_rows];
+    std::size_t count = 0;
+    for (; count < pass_rows && row < height; ++count, ++row, ++made_) {
+      from[count] = row < safe ? rows.pixels + row * rows.stride : copies + (row - safe) * room;
+      to[count] = ring + made_ % kept_rows_ * made_bytes;
     }
+    pass_across(from, to, count);
+    make_complete_rows();
+  }
+  if (next_ == vertical_.count()) finish();
+}
+
+/// Makes the window's next rows, up to the first one whose source rows are still missing.
+void Resampler::make_complete_rows() {
+  const std::size_t made_bytes = rgb_bytes(horizontal_.count());
+  const auto height = static_cast<std::size_t>(vertical_.needed());
+  for (; next_ < vertical_.count(); ++next_) {
+    const auto begin = static_cast<std::size_t>(vertical_.begin(next_));
+    const std::size_t end = std::min(begin + static_cast<std::size_t>(vertical_.taps()), height);
+    if (made_ < end) return;
     for (std::size_t tap = 0; tap < taps_.size(); ++tap)
-      taps_[tap] = ring + std::min(begin + tap, end - 1) % kept_rows_ * made_bytes;
-    pass_down(y, row_to + y * step, made_bytes);
+      taps_[tap] = rows_.data() + std::min(begin + tap, end - 1) % kept_rows_ * made_bytes;
+    pass_down(next_, row_to_ + next_ * step_, made_bytes);
   }
 }
 
-void Resampler::columns_first(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step) {
+void Resampler::columns_first(const PixelView& source) {
   const std::size_t row_bytes = rgb_bytes(source.width);
   const std::size_t room = std::max(row_reach(), row_bytes);
   std::uint8_t* rows = reserve(rows_, pass_rows * room);
@@ -227,7 +241,7 @@ void Resampler::columns_first(const PixelView& source, std::uint8_t* row_to, std
         taps_[tap] = source.pixels + std::min(begin + tap, last) * source.stride;
       pass_down(y, rows + count * room, row_bytes);
       from[count] = rows + count * room;
-      to[count] = row_to + y * step;
+      to[count] = row_to_ + y * step_;
     }
     pass_across(from, to, count);
   }

@@ -61,33 +61,62 @@ Status CoefficientDecoder::decode_reduced(const Region& region, int reduction, P
 
 Status CoefficientDecoder::decode_at(const Region& region, int reduction, PixelView& view) {
   view = {};
+  std::uint8_t* const to = begin(region, reduction, region.height);
+  Status made = make_rows(reduction, [](int) {});
+  if (made.is_ok())
+    view = {to, region.width, region.height, jpeg::RegionPixels::stride_of(region.width)};
+  return made;
+}
+
+Status CoefficientDecoder::decode_rows(const Region& region, RowSink& sink) {
+  // Parts of fewer rows take longer, parts of more rows fill the first cache.
+  constexpr int least_rows = 24;
+  constexpr int mcu_rows = 2 * jpeg::block_side + 1;
+  std::uint8_t* const to = begin(region, 1, std::min(region.height, least_rows + mcu_rows));
+  int held = 0;
+  int left = region.height;
+  return make_rows(1, [&](int rows) {
+    held += rows;
+    left -= rows;
+    if (held == 0 || (held < least_rows && left > 0)) return;
+    sink.add({to, region.width, held, jpeg::RegionPixels::stride_of(region.width)});
+    pixels_.continue_at(to);
+    held = 0;
+  });
+}
+
+/// Begins to decode a region into memory for `rows` rows of it.
+std::uint8_t* CoefficientDecoder::begin(const Region& region, int reduction, int rows) {
   take_image();
   check_inside(region, reduced_size(header_.size(), reduction));
   // Scratch that is larger than needed counts for the budget, but not for the limits: earlier
   // images must not make an image bad.
-  DecodeBudget::Reservation reservation =
-      budget_->take(std::max(bytes_of(region), scratch_.bytes()));
-  std::uint8_t* const to = scratch_.reserve(bytes_of(region));
+  const std::size_t bytes = bytes_of({0, 0, region.width, rows});
+  DecodeBudget::Reservation reservation = budget_->take(std::max(bytes, scratch_.bytes()));
+  std::uint8_t* const to = scratch_.reserve(bytes);
   pixels_.begin(frame_, region, reduction, to);
+  reservation_ = std::move(reservation);
+  return to;
+}
+
+/// Makes all rows of the region that has begun. Calls `made` with the number of new rows after each
+/// row of MCUs.
+template <typename Made>
+Status CoefficientDecoder::make_rows(int reduction, const Made& made) {
   const jpeg::McuWindow& window = pixels_.window();
   const bool from_bytes = reduction == 1 && jpeg::has_vbmi2();
   if (from_bytes)
     set_steps();
   else
     row_.shape(frame_, window.mcus());
-  reservation_ = std::move(reservation);
   for (int row = window.first_mcu_row; row <= window.last_mcu_row; ++row) {
     if (row < window.last_mcu_row) prefetch(window, row + 1);
     if (from_bytes ? !make_samples(window, row) : !expand(window, row)) {
       close();
       return corrupt();
     }
-    if (from_bytes)
-      pixels_.add_samples(row);
-    else
-      pixels_.add(row_, row);
+    made(from_bytes ? pixels_.add_samples(row) : pixels_.add(row_, row));
   }
-  view = {to, region.width, region.height, jpeg::RegionPixels::stride_of(region.width)};
   return Status::ok();
 }
 

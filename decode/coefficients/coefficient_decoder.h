@@ -26,6 +26,7 @@ class CoefficientDecoder final : public ImageDecoder {
   Status open(std::span<const std::byte> encoded) override;
   const ImageHeader& header() const override { return header_; }
   Status decode(const Region& region, PixelView& view) override;
+  Status decode_rows(const Region& region, RowSink& sink) override;
   Status decode_reduced(const Region& region, int reduction, PixelView& view) override;
   /// Compares the record's checksum, and expands all blocks.
   Status check() override;
@@ -34,6 +35,9 @@ class CoefficientDecoder final : public ImageDecoder {
  private:
   void take_image();
   Status decode_at(const Region& region, int reduction, PixelView& view);
+  std::uint8_t* begin(const Region& region, int reduction, int rows);
+  template <typename Made>
+  Status make_rows(int reduction, const Made& made);
   bool expand(const jpeg::McuWindow& window, int mcu_row);
   void set_steps();
   bool make_samples(const jpeg::McuWindow& window, int mcu_row);

@@ -47,6 +47,19 @@ struct ImageHeader {
 /// pixels wide, `rows` takes an eighth of the bytes, and a crop takes 8% more time.
 enum class IndexPoints { tiles, rows };
 
+/// Takes the rows of a region's pixels in parts, from the top to the bottom.
+class RowSink {
+ public:
+  virtual ~RowSink() = default;
+  /// The view is valid during the call.
+  virtual void add(const PixelView& rows) = 0;
+
+ protected:
+  RowSink() = default;
+  RowSink(const RowSink&) = default;
+  RowSink& operator=(const RowSink&) = default;
+};
+
 /// Decodes a region of an encoded image to 8-bit RGB. The pixels are those of Pillow's
 /// `convert("RGB")`, which drops alpha. It is the interface of the codecs: each kind of image has
 /// its codec in a folder of its own. One decoder decodes one image after the other. It keeps its
@@ -69,6 +82,10 @@ class ImageDecoder {
   /// throws `Error` (`invalid_argument`). Waits for its share of the budget, and keeps it as long
   /// as the view.
   virtual Status decode(const Region& region, PixelView& view) = 0;
+
+  /// Decodes as `decode` does, and passes each row to `sink` once. A bad status may follow the
+  /// first rows. By default the region is decoded as a whole, and the sink gets all rows at once.
+  virtual Status decode_rows(const Region& region, RowSink& sink);
 
   /// Decodes as `decode` does, at 1/2, 1/4 or 1/8 of the image's resolution. `reduction` is 2, 4 or
   /// 8; otherwise it throws `Error` (`invalid_argument`). The reduced sides are the image's divided

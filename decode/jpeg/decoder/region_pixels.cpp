@@ -22,20 +22,21 @@ std::size_t RegionPixels::stride_of(int width) {
 void RegionPixels::begin(const Frame& frame, const Region& region, int reduction,
                          std::uint8_t* pixels) {
   frame_ = &frame;
-  pixels_ = pixels;
+  next_row_ = pixels;
   lay_out(frame, reduction);
   window_ = window_of(region);
   shape(frame);
 }
 
-void RegionPixels::add(const CoefficientRow& coefficients, int mcu_row) {
+int RegionPixels::add(const CoefficientRow& coefficients, int mcu_row) {
   make_samples(coefficients);
-  add_samples(mcu_row);
+  return add_samples(mcu_row);
 }
 
-void RegionPixels::add_samples(int mcu_row) {
-  make_pixels(mcu_row);
+int RegionPixels::add_samples(int mcu_row) {
+  const int rows = make_pixels(mcu_row);
   keep_last_rows();
+  return rows;
 }
 
 void RegionPixels::lay_out(const Frame& frame, int reduction) {
@@ -109,8 +110,8 @@ void RegionPixels::make_samples(const CoefficientRow& coefficients) {
 }
 
 /// Makes the pixels whose samples are complete. Where rows of chroma are smoothed, the last row of
-/// a row of MCUs waits for the next row of MCUs.
-void RegionPixels::make_pixels(int mcu_row) {
+/// a row of MCUs waits for the next row of MCUs. Returns the number of rows.
+int RegionPixels::make_pixels(int mcu_row) {
   const Region& region = window_.region;
   const int top = mcu_row * grid_.mcu_height;
   const int waiting = grid_.down > 1 ? 1 : 0;
@@ -122,14 +123,14 @@ void RegionPixels::make_pixels(int mcu_row) {
   const std::size_t stride = stride_of(region.width);
   const auto width = static_cast<std::size_t>(region.width);
   const auto column = static_cast<std::size_t>(region.x - window_.first_mcu * grid_.mcu_width);
-  for (int y = begin; y < end; ++y) {
+  for (int y = begin; y < end; ++y, next_row_ += stride) {
     const std::uint8_t* light = planes_[0].row(y - top) + column;
-    std::uint8_t* const row = pixels_ + static_cast<std::size_t>(y - region.y) * stride;
     if (frame_->component_count == 1)
-      grey_to_rgb(light, row, width);
+      grey_to_rgb(light, next_row_, width);
     else
-      ycc_to_rgb(light, chroma_row(1, mcu_row, y), chroma_row(2, mcu_row, y), row, width);
+      ycc_to_rgb(light, chroma_row(1, mcu_row, y), chroma_row(2, mcu_row, y), next_row_, width);
   }
+  return std::max(end - begin, 0);
 }
 
 /// Returns a component's samples for row `y` of the image, at the region's resolution.

@@ -41,8 +41,11 @@ class RegionPixels {
   /// Returns the number of samples on a side of a component's decoded blocks.
   int side_of(int component) const { return grid_.sides[static_cast<std::size_t>(component)]; }
   /// Takes the window's MCUs of a row of MCUs. Call it for each row of the window, in order. After
-  /// the last one all pixels are made.
-  void add(const CoefficientRow& coefficients, int mcu_row);
+  /// the last one all pixels are made. Returns the number of rows of pixels that it has made: one
+  /// more than an MCU has at most.
+  int add(const CoefficientRow& coefficients, int mcu_row);
+  /// Makes the following rows of pixels from `pixels` on.
+  void continue_at(std::uint8_t* pixels) { next_row_ = pixels; }
 
   /// Samples of a row of the window's blocks: eight rows, `stride` bytes apart. 24 bytes before and
   /// after those of each row may be written.
@@ -57,7 +60,7 @@ class RegionPixels {
   }
   /// Takes the samples of a row of MCUs instead of its coefficients, all of whose samples have been
   /// made. Only at a reduction of 1.
-  void add_samples(int mcu_row);
+  int add_samples(int mcu_row);
 
  private:
   /// Samples of one component in one row of MCUs. For components whose upper neighbours are read,
@@ -88,12 +91,12 @@ class RegionPixels {
   McuWindow window_of(const Region& region) const;
   void shape(const Frame& frame);
   void make_samples(const CoefficientRow& coefficients);
-  void make_pixels(int mcu_row);
+  int make_pixels(int mcu_row);
   const std::uint8_t* chroma_row(int component, int mcu_row, int y);
   void keep_last_rows();
 
   const Frame* frame_ = nullptr;
-  std::uint8_t* pixels_ = nullptr;
+  std::uint8_t* next_row_ = nullptr;
   Grid grid_;
   McuWindow window_;
   std::array<Plane, 3> planes_;

@@ -30,6 +30,7 @@ int drawn(Random& random, int low, int high) {
 TEST(Resample, AnyWindowEqualsTheWholeResizedAndCut) {
   Resampler resampler;
   Random random(4, 2);
+  unsigned in_parts = 0;
   for (unsigned n = 0; n < 400; ++n) {
     const int limit = n % 3 == 0 ? 12 : 150;
     const Size from{drawn(random, 1, limit), drawn(random, 1, limit)};
@@ -61,8 +62,14 @@ TEST(Resample, AnyWindowEqualsTheWholeResizedAndCut) {
       ASSERT_TRUE(testing::resampled(resampler, resampling, stored).pixels == expected.pixels)
           << n << ": orientation " << orientation << ", " << from.width << " x " << from.height
           << " to " << to.width << " x " << to.height << " by " << testing::name_of(target);
+      if (!resampler.takes_parts()) continue;
+      ++in_parts;
+      ASSERT_TRUE(testing::resampled_in_parts(resampler, resampling, stored).pixels ==
+                  expected.pixels)
+          << n << " by " << testing::name_of(target);
     }
   }
+  EXPECT_GT(in_parts, 200U);
 }
 
 // Memory between the window's rows belongs to others.

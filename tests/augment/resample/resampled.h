@@ -45,6 +45,24 @@ inline Image resampled(Resampler& resampler, const Resampling& resampling, const
   return made;
 }
 
+/// Does the same, but passes one row, then two rows, and so on, each part in memory of its size.
+/// Only if `takes_parts` after `prepare`.
+inline Image resampled_in_parts(Resampler& resampler, const Resampling& resampling,
+                                const Image& whole) {
+  const Region needed = resampler.prepare(resampling);
+  Image made = blank(resampling.window);
+  resampler.begin(made.pixels.data(), row_bytes(made.width));
+  for (int top = 0, rows = 1; top < needed.height; top += rows, ++rows) {
+    rows = std::min(rows, needed.height - top);
+    Image part = blank({0, 0, needed.width, rows});
+    for (int y = 0; y < rows; ++y)
+      std::copy_n(&whole.pixels[row_bytes((needed.y + top + y) * whole.width + needed.x)],
+                  row_bytes(needed.width), &part.pixels[row_bytes(y * needed.width)]);
+    resampler.add(view_of(part));
+  }
+  return made;
+}
+
 inline Resampling whole_of(Size from, Size to) {
   return {.from = from, .to = to, .window = {0, 0, to.width, to.height}};
 }

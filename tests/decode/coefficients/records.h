@@ -5,6 +5,7 @@
 #include <millrace/detail/jpeg_recoder.h>
 #include <millrace/image_decoder.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -63,6 +64,35 @@ inline ::testing::AssertionResult same_pixels(ImageDecoder& of_jpeg, const Bytes
              << "row " << row << " differs in region " << region.width << " x " << region.height
              << " at (" << region.x << ", " << region.y << "), reduced to 1/" << reduction;
   return ::testing::AssertionSuccess();
+}
+
+/// Returns whether `decode_rows` passes the rows that `decode` makes. They must not need memory for
+/// the whole region.
+inline ::testing::AssertionResult same_rows(ImageDecoder& decoder, const Bytes& bytes,
+                                            const Region& region) {
+  struct Rows final : RowSink {
+    std::vector<std::uint8_t> pixels;
+    int most = 0;
+    void add(const PixelView& rows) override {
+      most = std::max(most, rows.height);
+      for (int row = 0; row < rows.height; ++row) {
+        const std::uint8_t* const from = rows.pixels + static_cast<std::size_t>(row) * rows.stride;
+        pixels.insert(pixels.end(), from, from + 3 * static_cast<std::size_t>(rows.width));
+      }
+    }
+  } rows, whole;
+  PixelView view;
+  Status decoded = decoder.open(bytes);
+  if (decoded.is_ok()) decoded = decoder.decode_rows(region, rows);
+  if (decoded.is_ok()) decoded = decoder.open(bytes);
+  if (decoded.is_ok()) decoded = decoder.decode(region, view);
+  if (!decoded.is_ok()) return ::testing::AssertionFailure() << decoded.reason();
+  whole.add(view);
+  if (rows.most > 40) return ::testing::AssertionFailure() << rows.most << " rows at once";
+  if (rows.pixels == whole.pixels) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << "other rows in region " << region.width << " x " << region.height << " at (" << region.x
+         << ", " << region.y << ")";
 }
 
 }  // namespace millrace::testing

@@ -182,16 +182,22 @@ class Resampler {
   /// rows are `stride` bytes apart. May be called again for more images.
   void run(const PixelView& source, std::uint8_t* window, std::size_t stride);
 
+  /// Returns whether the source rows may be passed in parts, since the horizontal pass comes first.
+  bool takes_parts() const { return !vertical_first_; }
+  /// Begins a window whose source rows `add` takes in parts, from the top to the bottom. With the
+  /// last row the window is complete.
+  void begin(std::uint8_t* window, std::size_t stride);
+  void add(const PixelView& rows);
+
  private:
   friend struct ResampleCheck;
   /// Tag of the constructor without the check, for the check itself.
   struct Unchecked {};
   explicit Resampler(Unchecked) {}
 
-  /// Writes each row `step` bytes after the row before.
-  void make_rows(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step);
-  void rows_first(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step);
-  void columns_first(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step);
+  void make_complete_rows();
+  void columns_first(const PixelView& source);
+  void finish();
   std::size_t row_reach() const;
   void pack();
   /// The horizontal pass over at most `pass_rows` rows, and the vertical pass that makes row `y`
@@ -212,9 +218,17 @@ class Resampler {
   DigitAxis down_digits_;
   bool across_by_vnni_ = false;
   bool down_by_vnni_ = false;
-  /// Number of rows in the ring of `rows_first`.
+  /// The window in progress. Its next row is number `next_`. Rows are written `step_` bytes apart.
+  /// `made_` source rows have passed the horizontal pass.
+  std::uint8_t* window_ = nullptr;
+  std::size_t stride_ = 0;
+  std::uint8_t* row_to_ = nullptr;
+  std::ptrdiff_t step_ = 0;
+  int next_ = 0;
+  std::size_t made_ = 0;
+  /// Number of rows in the ring of `add`.
   std::size_t kept_rows_ = 0;
-  /// Rows that passed only the first pass. `rows_first` has those that are still needed, in a ring.
+  /// Rows that passed only the first pass. `add` has those that are still needed, in a ring.
   std::vector<std::uint8_t> rows_;
   /// Copies of the last rows, with room after them for reads beyond a row's end.
   std::vector<std::uint8_t> last_rows_;
