@@ -91,15 +91,18 @@ void throw_argument(const std::string& message) {
   throw Error(ErrorCode::invalid_argument, message);
 }
 
-void check_struct_bytes(const void* from, std::size_t bytes, std::size_t known, const char* name) {
+std::size_t checked_struct_bytes(const void* from, std::size_t bytes, std::size_t oldest,
+                                 std::size_t known, const char* name) {
   const std::string what = std::string(name) + "->struct_bytes is " + std::to_string(bytes);
-  if (bytes < known || bytes > 16 * known)
+  if (bytes < oldest || bytes > 16 * known)
     throw_argument(what + ", must be the size of the struct, which is " + std::to_string(known) +
                    " here");
+  if (bytes <= known) return bytes;
   const auto* const unknown = static_cast<const unsigned char*>(from) + known;
   if (std::any_of(unknown, unknown + (bytes - known), [](unsigned char byte) { return byte != 0; }))
     throw_argument(what + ", and members are set that this millrace, " MILLRACE_VERSION
                           ", does not know");
+  return known;
 }
 
 char* text_of(const std::string& text) {

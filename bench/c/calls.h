@@ -55,18 +55,20 @@ Value& result_at(Value* value, const char* name) {
   return *required(value, name) = Value{};
 }
 
-/// Size check for `copied`.
-void check_struct_bytes(const void* from, std::size_t bytes, std::size_t known, const char* name);
+/// Size check for `copied`. Returns the number of bytes to copy.
+std::size_t checked_struct_bytes(const void* from, std::size_t bytes, std::size_t oldest,
+                                 std::size_t known, const char* name);
 
-/// Copies a struct that the caller filled, of this or a later version. Throws `Error`
+/// Copies a struct that the caller filled, of this version, a later one, or an earlier one of at
+/// least `oldest` bytes. Members that an earlier version does not have are 0. Throws `Error`
 /// (`invalid_argument`) if `struct_bytes` is wrong, or if members are set that this version does
 /// not know.
 template <typename Struct>
-Struct copied(const Struct* from, const char* name) {
+Struct copied(const Struct* from, const char* name, std::size_t oldest = sizeof(Struct)) {
   required(from, name);
-  check_struct_bytes(from, from->struct_bytes, sizeof(Struct), name);
-  Struct copy;
-  std::memcpy(&copy, from, sizeof(Struct));
+  Struct copy{};
+  std::memcpy(&copy, from,
+              checked_struct_bytes(from, from->struct_bytes, oldest, sizeof(Struct), name));
   return copy;
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/c_order.h>
+#include <millrace/concat_dataset.h>
 #include <millrace/dataset.h>
 #include <millrace/detail/json_text.h>
 
@@ -139,6 +141,17 @@ millrace_status millrace_dataset_create(const millrace_dataset_callbacks* callba
     required(owner->calls.read, "callbacks->read");
     handle = put<millrace_dataset>(std::make_shared<CallbackDataset>(owner));
     owner->take();
+  });
+}
+
+millrace_status millrace_dataset_concat(const millrace_dataset* const* parts, size_t n_parts,
+                                        millrace_dataset** dataset, millrace_error* error) {
+  return guarded(error, [&] {
+    millrace_dataset*& handle = result_at(dataset, "dataset");
+    if (n_parts > 0) required(parts, "parts");
+    std::vector<std::shared_ptr<const millrace::Dataset>> datasets;
+    for (std::size_t k = 0; k < n_parts; ++k) datasets.push_back(get(parts[k]));
+    handle = put<millrace_dataset>(millrace::concat_datasets(std::move(datasets)));
   });
 }
 

@@ -5,6 +5,7 @@
 #include <millrace/dataset.h>
 #include <millrace/device.h>
 #include <millrace/millrace.h>
+#include <millrace/order.h>
 #include <millrace/pipeline.h>
 #include <millrace/runtime.h>
 #include <millrace/transform.h>
@@ -48,6 +49,11 @@ template <>
 struct Held<millrace_runtime> {
   using Type = Runtime;
   static constexpr char name[] = "runtime";
+};
+template <>
+struct Held<millrace_order> {
+  using Type = const Order;
+  static constexpr char name[] = "order";
 };
 template <>
 struct Held<millrace_pipeline> {

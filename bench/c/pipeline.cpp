@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 
 #include "c/calls.h"
@@ -31,11 +32,15 @@ std::optional<std::chrono::nanoseconds> timeout_of(double seconds) {
   return std::chrono::nanoseconds(std::llround(std::min(seconds, longest) * 1e9));
 }
 
+/// Size of the first version of the setup, which had no order.
+constexpr std::size_t oldest_setup = offsetof(millrace_pipeline_setup, order);
+
 std::shared_ptr<HeldPipeline> pipeline_of(const millrace_pipeline_setup& setup) {
   auto dataset = get(required(setup.dataset, "setup->dataset"));
   auto transform = get(required(setup.transform, "setup->transform"));
   LoadedOptions loaded = options_of(setup.options);
   PipelineOptions& options = loaded.pipeline;
+  if (setup.order != nullptr) options.order = *get(setup.order);
   options.runtime = setup.runtime != nullptr ? get(setup.runtime) : runtime_of(loaded);
   if (setup.state != nullptr) options.resume.from = State::from_json(setup.state, "state");
   auto device = open_device(setup.device);
@@ -80,7 +85,7 @@ millrace_status millrace_pipeline_create(const millrace_pipeline_setup* setup,
                                          millrace_pipeline** pipeline, millrace_error* error) {
   return guarded(error, [&] {
     millrace_pipeline*& handle = result_at(pipeline, "pipeline");
-    handle = put<millrace_pipeline>(pipeline_of(copied(setup, "setup")));
+    handle = put<millrace_pipeline>(pipeline_of(copied(setup, "setup", oldest_setup)));
   });
 }
 

@@ -12,10 +12,11 @@ are arrays over millrace's memory, without a copy.
 """
 
 from .batch import Batch, Field
-from .dataset import Dataset, Records
+from .dataset import Dataset, Records, concat_datasets
 from .library import LIBRARY, BadRecord, Error
 from .loader import Loader, Report, Runtime
 from .options import Conversion, Options, ranks
+from .order import Order, Source
 from .transform import FieldSpec, ImageTransform, Random, RawTransform, Record, Transform, recipe
 
 __version__: str = LIBRARY.millrace_version().decode()
@@ -31,13 +32,16 @@ __all__ = [
     "ImageTransform",
     "Loader",
     "Options",
+    "Order",
     "Random",
     "RawTransform",
     "Record",
     "Records",
     "Report",
     "Runtime",
+    "Source",
     "Transform",
+    "concat_datasets",
     "ranks",
     "recipe",
 ]

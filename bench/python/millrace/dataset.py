@@ -7,7 +7,7 @@ import ctypes
 import itertools
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from ctypes import byref, c_void_p
 from typing import Any, Protocol, Union
 
@@ -47,6 +47,7 @@ class Dataset(Handle):
     """
 
     kind = "dataset"
+    parts: tuple[Dataset, ...] = ()  # of `concat_datasets`
 
     def __init__(
         self,
@@ -101,6 +102,10 @@ class Dataset(Handle):
             raise
         return self
 
+    def raised(self) -> list[BaseException]:
+        """The exceptions of Python code that reads records."""
+        return [*self.failures, *(one for part in self.parts for one in part.raised())]
+
     def describe(self) -> dict[str, Any]:
         """Returns "name", "records", "classes", "fields", "files", "fingerprint", "warnings"."""
         if self._facts is None:
@@ -117,6 +122,34 @@ class Dataset(Handle):
 
     def __repr__(self) -> str:
         return f"<millrace.Dataset {self.describe()['name']}, {len(self)} records>"
+
+
+def dataset_of(given: DatasetLike) -> Dataset:
+    """Returns the dataset, opened or made from records if it is not one."""
+    if isinstance(given, Dataset):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return Dataset(given)
+    return Dataset.from_records(given)
+
+
+def concat_datasets(parts: Iterable[DatasetLike]) -> Dataset:
+    """Joins datasets, paths or Python records into one dataset.
+
+    Record numbers continue from part to part. `Order.mixed` gives each part its share of an epoch.
+    The fields are those that all parts have. Raises `Error` without parts, and if two of them
+    name different classes.
+    """
+    self = Dataset.__new__(Dataset)
+    self.failures, self._facts = [], None
+    self.parts = tuple(dataset_of(part) for part in parts)
+    handles = (c_void_p * len(self.parts))(*(part.handle for part in self.parts))
+    self.handle = new_handle("dataset_concat", handles, len(self.parts))
+    return self
+
+
+# A dataset, the path of one, or records in Python.
+DatasetLike = Union[str, "os.PathLike[str]", Dataset, Records]
 
 
 class Owner:

@@ -94,6 +94,7 @@ def load() -> ctypes.CDLL:
 PROTOTYPES: dict[str, list[Any]] = {
     "dataset_open_with": [c_char_p, POINTER(structs.OpenOptionsStruct), c_void_p],
     "dataset_create": [POINTER(structs.DatasetCallbacks), c_void_p],
+    "dataset_concat": [POINTER(c_void_p), c_size_t, c_void_p],
     "dataset_describe": [c_void_p, c_void_p],
     "recipe_json": [c_char_p, c_uint32, c_void_p],
     "transform_images_with": [c_char_p, POINTER(structs.DecodeLimits), c_void_p],
@@ -101,6 +102,16 @@ PROTOTYPES: dict[str, list[Any]] = {
     "transform_create": [POINTER(structs.TransformCallbacks), c_void_p],
     "transform_fields": [c_void_p, c_void_p],
     "ranks_json": [c_void_p],
+    "order_shuffled": [c_void_p],
+    "order_sequential": [c_void_p],
+    "order_blocks": [c_uint64, c_uint64, c_void_p],
+    "order_bucketed": [c_void_p, c_size_t, c_uint64, c_uint64, c_void_p],
+    "order_bucketed_by": [c_char_p, c_uint64, c_uint64, c_void_p],
+    "order_weighted": [c_void_p, c_size_t, c_uint64, c_void_p],
+    "order_mixed": [POINTER(structs.SourceStruct), c_size_t, c_uint64, c_void_p],
+    "order_subset": [c_void_p, c_void_p, c_size_t, c_void_p],
+    "order_filtered": [c_void_p, c_uint64, structs.Keep, c_void_p, c_void_p],
+    "order_repeated": [c_void_p, c_uint64, c_void_p],
     "runtime_create": [c_char_p, c_void_p],
     "pipeline_create": [POINTER(structs.PipelineSetup), c_void_p],
     "pipeline_next": [c_void_p, c_void_p, c_double, c_void_p],
@@ -125,7 +136,7 @@ def declared(library: ctypes.CDLL) -> dict[str, Any]:
         function.argtypes = [*arguments, c_void_p]
         function.restype = c_int32
         functions[name] = function
-    for kind in ("text", "dataset", "transform", "runtime", "pipeline", "batch"):
+    for kind in ("text", "dataset", "transform", "runtime", "order", "pipeline", "batch"):
         function = getattr(library, f"millrace_{kind}_free")
         function.argtypes, function.restype = [c_void_p], None
         functions[kind + "_free"] = function

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Union
 
 from . import streams, structs
 from .batch import Batch, Run
-from .dataset import Dataset, Records
+from .dataset import DatasetLike, dataset_of
 from .library import FUNCTIONS, Error, Handle, failure, json_of, last, new_handle, number, text
 from .options import Options, options_json
+from .order import Order
 from .transform import ImageTransform, RecipeLike, TransformHandle
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ class Loader:
         for batch in train:
             step(batch["image"].torch(), batch["label"].torch())
 
-    `dataset` is a path, a `Dataset`, or records in Python (`Dataset.from_records`). `recipe` is a
+    `dataset` is a path, a `Dataset`, or records in Python (`Dataset.from_records`); several are
+    joined by `concat_datasets`. `recipe` is a
     preset, a recipe, the path of one, or a transform; `size` is the width and height that a preset
     makes. Images are uint8, [samples, height, width, channels]. With `dtype`, `layout`, `mean` or
     `std` they are converted, by default to float32, [samples, channels, height, width].
@@ -98,7 +100,7 @@ class Loader:
 
     def __init__(
         self,
-        dataset: Union[str, os.PathLike[str], Dataset, Records],
+        dataset: DatasetLike,
         recipe: Union[RecipeLike, TransformHandle] = "train",
         *,
         size: int | None = None,
@@ -109,11 +111,10 @@ class Loader:
         state: Mapping[str, Any] | str | None = None,
         **options: Unpack[Options],
     ) -> None:
+        order = options.get("order")
+        self.order = order if isinstance(order, Order) else None
         self._options, self.ranks = options_json(options)
-        if isinstance(dataset, (str, os.PathLike)):
-            dataset = Dataset(dataset)
-        elif not isinstance(dataset, Dataset):
-            dataset = Dataset.from_records(dataset)
+        dataset = dataset_of(dataset)
         if not isinstance(recipe, TransformHandle):
             recipe = ImageTransform(recipe, size=size)
         elif size is not None:
@@ -138,6 +139,7 @@ class Loader:
             device=text(self.device),
             options=text(self._options),
             state=text(state),
+            order=0 if self.order is None else self.order.handle,
         )
         pipeline = Pipeline()
         pipeline.run = Run(self._gpu)
@@ -165,7 +167,7 @@ class Loader:
 
     def _cause(self, error: Error) -> BaseException | None:
         """Returns the exception of Python code that the error tells about."""
-        failures = [*self.dataset.failures, *self.transform.failures]
+        failures = [*self.dataset.raised(), *self.transform.failures]
         return next((one for one in failures if str(one) in str(error)), None)
 
     def __iter__(self) -> Iterator[Batch]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from .library import Error, finite_json, json_of
+from .order import Order
 
 
 class Conversion(TypedDict, total=False):
@@ -24,7 +25,8 @@ class Options(TypedDict, total=False):
     """The options of a run, with C++'s names, defaults and messages.
 
     `load_options` in <millrace/options_file.h> lists their values, and
-    <millrace/pipeline_options.h> describes them. None stands for the default.
+    <millrace/pipeline_options.h> describes them. None stands for the default. `order` is a name or
+    an `Order`.
     """
 
     # Workers and slots. The default of `workers` is one for each usable processor.
@@ -36,7 +38,7 @@ class Options(TypedDict, total=False):
     name: str | None
     seed: int | None
     epochs: int | None
-    order: str | None
+    order: str | Order | None
     block_records: int | None
     window_blocks: int | None
     length_field: str | None
@@ -105,6 +107,8 @@ def options_json(options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Returns options as the C library reads them, and the ranks among them."""
     refuse_unknown(options)
     given = {OTHER_NAMES.get(name, name): value for name, value in options.items()}
+    if isinstance(given.get("order"), Order):
+        del given["order"]  # which the C library gets as a handle
     given = {name: plain(value) for name, value in given.items() if value is not None}
     conversion = dict(given.pop("conversion", {}))
     for name in CONVERSION:

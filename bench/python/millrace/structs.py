@@ -75,6 +75,13 @@ class FieldSpecStruct(ctypes.Structure):
     ]
 
 
+class SourceStruct(ctypes.Structure):
+    _fields_ = [("records", c_uint64), ("weight", c_double)]
+
+
+Keep = ctypes.CFUNCTYPE(c_int32, c_void_p, c_uint64)
+
+
 class RawFieldStruct(ctypes.Structure):
     _fields_ = [("spec", FieldSpecStruct), ("fill", c_double)]
 
@@ -126,6 +133,7 @@ class PipelineSetup(SizedStruct):
         ("device", c_char_p),
         ("options", c_char_p),
         ("state", c_char_p),
+        ("order", c_void_p),
     ]
 
 

@@ -1,6 +1,6 @@
-# Checks that libmillrace.so exports exactly the symbols in symbols.txt and in its header. A change
-# of the list is a change of the library's binary interface.
-#   cmake -DLIBRARY=... -DHEADER=... -DNM=... -P symbols.cmake
+# Checks that libmillrace.so exports exactly the symbols in symbols.txt and in its headers. A
+# change of the list is a change of the library's binary interface.
+#   cmake -DLIBRARY=... -DHEADERS=... -DNM=... -P symbols.cmake
 function(expect_symbols whose symbols)
   list(SORT symbols)
   if(NOT symbols STREQUAL listed)
@@ -16,13 +16,18 @@ string(REGEX MATCHALL "[^\n]+ [TWVBDRuiU] [^\n]*" shown "${shown}")
 list(TRANSFORM shown REPLACE "[@ ].*" "")
 expect_symbols(${LIBRARY} "${shown}")
 
-file(READ ${HEADER} header)
+set(header "")
+file(GLOB files ${HEADERS}/*.h)
+foreach(file ${files})
+  file(READ ${file} text)
+  string(APPEND header "${text}")
+endforeach()
 string(REGEX REPLACE "/\\*([^*]|\\*[^/])*\\*/" "" header "${header}")
 string(REGEX MATCHALL "MILLRACE_C_API[^(]*\\(" declared "${header}")
 list(FILTER declared INCLUDE REGEX "millrace_")
 list(TRANSFORM declared REPLACE ".*[ *\n](millrace_[a-z_]+)\\($" "\\1")
 list(FILTER declared INCLUDE REGEX "^millrace_")
-expect_symbols(${HEADER} "${declared}")
+expect_symbols(${HEADERS} "${declared}")
 
 find_program(READELF readelf REQUIRED)
 execute_process(COMMAND ${READELF} -d ${LIBRARY} OUTPUT_VARIABLE dynamic

@@ -82,6 +82,7 @@ typedef struct millrace_error {
 typedef struct millrace_dataset millrace_dataset;
 typedef struct millrace_transform millrace_transform;
 typedef struct millrace_runtime millrace_runtime;
+typedef struct millrace_order millrace_order;
 typedef struct millrace_pipeline millrace_pipeline;
 typedef struct millrace_batch millrace_batch;
 
@@ -297,11 +298,10 @@ typedef struct millrace_pipeline_setup {
   millrace_runtime* runtime; /* null = the pipeline makes its own workers, as set by `options` */
   const char* device;        /* "host" or "cuda:N"; null = "host" */
   /* JSON in the format that `millrace tune --out` writes. Null = the defaults. load_options() of
-   * <millrace/options_file.h> lists all keys. For example:
-   *     {"format": 1, "options": {"workers": 2, "batch_size": 64},
-   *      "run": {"seed": 7, "epochs": 90}} */
+   * <millrace/options_file.h> lists all keys. */
   const char* options;
   const char* state; /* result of a state function below, to resume there; null = the beginning */
+  millrace_order* order; /* of <millrace/c_order.h>; null = the order of `options` */
 } millrace_pipeline_setup;
 
 MILLRACE_C_API millrace_status millrace_pipeline_create(const millrace_pipeline_setup* setup,

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Joined datasets and orders for C. An order is the sequence in which a run takes a dataset's
+ * records: an immutable value, for `order` of millrace_pipeline_setup. <millrace/order.h> describes
+ * what each function makes, and has the defaults of C++; here every argument must be given. Lists
+ * are copied. The rules of <millrace/millrace.h> hold here, too.
+ */
+#ifndef MILLRACE_C_ORDER_H
+#define MILLRACE_C_ORDER_H
+
+#include <millrace/millrace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Joins datasets into one, as concat_datasets() of <millrace/concat_dataset.h> does. Record numbers
+ * continue from part to part. The result keeps its parts alive. */
+MILLRACE_C_API millrace_status millrace_dataset_concat(const millrace_dataset* const* parts,
+                                                       size_t n_parts, millrace_dataset** dataset,
+                                                       millrace_error* error);
+
+MILLRACE_C_API millrace_status millrace_order_shuffled(millrace_order** order,
+                                                       millrace_error* error);
+MILLRACE_C_API millrace_status millrace_order_sequential(millrace_order** order,
+                                                         millrace_error* error);
+MILLRACE_C_API millrace_status millrace_order_blocks(uint64_t block_records, uint64_t window_blocks,
+                                                     millrace_order** order, millrace_error* error);
+/* `lengths` has one value for each record. */
+MILLRACE_C_API millrace_status millrace_order_bucketed(const uint32_t* lengths, size_t n_lengths,
+                                                       uint64_t window_records,
+                                                       uint64_t group_records,
+                                                       millrace_order** order,
+                                                       millrace_error* error);
+/* The lengths are the sizes of a field, which each new pipeline reads. */
+MILLRACE_C_API millrace_status millrace_order_bucketed_by(const char* field,
+                                                          uint64_t window_records,
+                                                          uint64_t group_records,
+                                                          millrace_order** order,
+                                                          millrace_error* error);
+/* `weights` has one value for each record. An epoch is `epoch_size` draws; 0 = `n_weights`. */
+MILLRACE_C_API millrace_status millrace_order_weighted(const double* weights, size_t n_weights,
+                                                       uint64_t epoch_size, millrace_order** order,
+                                                       millrace_error* error);
+
+/* Order::Source: a part of a joined dataset. */
+typedef struct millrace_source {
+  uint64_t records;
+  double weight;
+} millrace_source;
+
+/* An epoch is `epoch_size` positions; 0 = as many as all parts have records. */
+MILLRACE_C_API millrace_status millrace_order_mixed(const millrace_source* parts, size_t n_parts,
+                                                    uint64_t epoch_size, millrace_order** order,
+                                                    millrace_error* error);
+/* Makes a new order from another one, which stays as it is. */
+MILLRACE_C_API millrace_status millrace_order_subset(const millrace_order* whole,
+                                                     const uint64_t* indices, size_t n_indices,
+                                                     millrace_order** order, millrace_error* error);
+/* Keeps the indices below `records` for which `keep` does not return 0. */
+MILLRACE_C_API millrace_status millrace_order_filtered(const millrace_order* whole,
+                                                       uint64_t records,
+                                                       int32_t (*keep)(void* user, uint64_t index),
+                                                       void* user, millrace_order** order,
+                                                       millrace_error* error);
+MILLRACE_C_API millrace_status millrace_order_repeated(const millrace_order* once, uint64_t times,
+                                                       millrace_order** order,
+                                                       millrace_error* error);
+MILLRACE_C_API void millrace_order_free(millrace_order* order);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
