@@ -2,6 +2,7 @@
 #pragma once
 
 #include <millrace/batch.h>
+#include <millrace/batch_transform.h>
 #include <millrace/dataset.h>
 #include <millrace/device.h>
 #include <millrace/millrace.h>
@@ -54,6 +55,11 @@ template <>
 struct Held<millrace_order> {
   using Type = const Order;
   static constexpr char name[] = "order";
+};
+template <>
+struct Held<millrace_batch_transform> {
+  using Type = const BatchTransform;
+  static constexpr char name[] = "batch transform";
 };
 template <>
 struct Held<millrace_pipeline> {

@@ -32,7 +32,7 @@ std::optional<std::chrono::nanoseconds> timeout_of(double seconds) {
   return std::chrono::nanoseconds(std::llround(std::min(seconds, longest) * 1e9));
 }
 
-/// Size of the first version of the setup, which had no order.
+/// Size of the first version of the setup, whose last member was the state.
 constexpr std::size_t oldest_setup = offsetof(millrace_pipeline_setup, order);
 
 std::shared_ptr<HeldPipeline> pipeline_of(const millrace_pipeline_setup& setup) {
@@ -41,6 +41,7 @@ std::shared_ptr<HeldPipeline> pipeline_of(const millrace_pipeline_setup& setup) 
   LoadedOptions loaded = options_of(setup.options);
   PipelineOptions& options = loaded.pipeline;
   if (setup.order != nullptr) options.order = *get(setup.order);
+  if (setup.batch_transform != nullptr) options.batch_transform = get(setup.batch_transform);
   options.runtime = setup.runtime != nullptr ? get(setup.runtime) : runtime_of(loaded);
   if (setup.state != nullptr) options.resume.from = State::from_json(setup.state, "state");
   auto device = open_device(setup.device);

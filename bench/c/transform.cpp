@@ -10,47 +10,16 @@
 
 #include "c/callback_owner.h"
 #include "c/calls.h"
+#include "c/field_spec.h"
 #include "c/handles.h"
 
 namespace millrace::c {
 namespace {
 
-constexpr DType all_dtypes[] = {DType::uint8,   DType::int8,     DType::uint16,  DType::int16,
-                                DType::uint32,  DType::int32,    DType::uint64,  DType::int64,
-                                DType::float16, DType::bfloat16, DType::float32, DType::float64,
-                                DType::boolean};
-
 struct TransformCallbacks : CallbackOwner<millrace_transform_callbacks> {
   SampleSpec spec;
   std::string description;
 };
-
-/// Reads a caller's field. Messages call it `where`.
-FieldSpec field_of(const millrace_field_spec& given, const std::string& where) {
-  FieldSpec field;
-  field.name = required(given.name, (where + "name").c_str());
-  const std::string dtype = required(given.dtype, (where + "dtype").c_str());
-  const auto* const found =
-      std::ranges::find_if(all_dtypes, [&](DType one) { return dtype == to_string(one); });
-  if (found == std::end(all_dtypes)) throw_argument(where + "dtype is \"" + dtype + '"');
-  field.dtype = *found;
-  if (given.rank > std::size(given.shape))
-    throw_argument(where + "rank is " + std::to_string(given.rank) + ", must be 0 to " +
-                   std::to_string(std::size(given.shape)));
-  for (std::size_t axis = given.rank; axis-- > 0;)
-    field.shape = field.shape.with_outer(given.shape[axis]);
-  field.variable = given.variable != 0;
-  return field;
-}
-
-SampleSpec spec_of(const millrace_transform_callbacks& callbacks) {
-  if (callbacks.n_fields > 0) required(callbacks.fields, "callbacks->fields");
-  std::vector<FieldSpec> fields;
-  for (std::size_t k = 0; k < callbacks.n_fields; ++k)
-    fields.push_back(
-        field_of(callbacks.fields[k], "callbacks->fields[" + std::to_string(k) + "]."));
-  return SampleSpec(std::move(fields));
-}
 
 /// A worker that the caller's callbacks implement.
 class CallbackWorker final : public TransformWorker {
@@ -158,7 +127,7 @@ DecodeLimits limits_of(const millrace_decode_limits* limits) {
   return to;
 }
 
-std::string fields_of(const Transform& transform) {
+std::string fields_json(const Transform& transform) {
   nlohmann::ordered_json fields = nlohmann::ordered_json::array();
   for (const FieldSpec& field : transform.spec().fields())
     fields.push_back(
@@ -218,7 +187,7 @@ millrace_status millrace_transform_create(const millrace_transform_callbacks* ca
     const auto owner = std::make_shared<TransformCallbacks>();
     owner->calls = copied(callbacks, "callbacks");
     required(owner->calls.make, "callbacks->make");
-    owner->spec = spec_of(owner->calls);
+    owner->spec = millrace::SampleSpec(fields_of(owner->calls.fields, owner->calls.n_fields));
     if (owner->calls.description != nullptr) owner->description = owner->calls.description;
     handle = put<millrace_transform>(std::make_shared<CallbackTransform>(owner));
     owner->take();
@@ -229,7 +198,7 @@ millrace_status millrace_transform_fields(const millrace_transform* transform, c
                                           millrace_error* error) {
   return guarded(error, [&] {
     char*& text = result_at(json, "json");
-    text = text_of(fields_of(*get(transform)));
+    text = text_of(fields_json(*get(transform)));
   });
 }
 

@@ -12,6 +12,7 @@ are arrays over millrace's memory, without a copy.
 """
 
 from .batch import Batch, Field
+from .batch_transform import BatchTransform, MadeBatch, mix_transform
 from .dataset import Dataset, Records, concat_datasets
 from .library import LIBRARY, BadRecord, Error
 from .loader import Loader, Report, Runtime
@@ -24,6 +25,7 @@ __version__: str = LIBRARY.millrace_version().decode()
 __all__ = [
     "BadRecord",
     "Batch",
+    "BatchTransform",
     "Conversion",
     "Dataset",
     "Error",
@@ -31,6 +33,7 @@ __all__ = [
     "FieldSpec",
     "ImageTransform",
     "Loader",
+    "MadeBatch",
     "Options",
     "Order",
     "Random",
@@ -42,6 +45,7 @@ __all__ = [
     "Source",
     "Transform",
     "concat_datasets",
+    "mix_transform",
     "ranks",
     "recipe",
 ]

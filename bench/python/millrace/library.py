@@ -100,6 +100,8 @@ PROTOTYPES: dict[str, list[Any]] = {
     "transform_images_with": [c_char_p, POINTER(structs.DecodeLimits), c_void_p],
     "transform_raw": [c_void_p, POINTER(structs.RawFieldStruct), c_size_t, c_void_p],
     "transform_create": [POINTER(structs.TransformCallbacks), c_void_p],
+    "batch_transform_create": [POINTER(structs.BatchTransformCallbacks), c_void_p],
+    "batch_transform_mix": [POINTER(structs.MixStruct), c_void_p],
     "transform_fields": [c_void_p, c_void_p],
     "ranks_json": [c_void_p],
     "order_shuffled": [c_void_p],
@@ -136,7 +138,8 @@ def declared(library: ctypes.CDLL) -> dict[str, Any]:
         function.argtypes = [*arguments, c_void_p]
         function.restype = c_int32
         functions[name] = function
-    for kind in ("text", "dataset", "transform", "runtime", "order", "pipeline", "batch"):
+    kinds = ("text", "dataset", "transform", "runtime", "order", "batch_transform")
+    for kind in (*kinds, "pipeline", "batch"):
         function = getattr(library, f"millrace_{kind}_free")
         function.argtypes, function.restype = [c_void_p], None
         functions[kind + "_free"] = function

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from . import streams, structs
 from .batch import Batch, Run
+from .batch_transform import BatchTransformHandle
 from .dataset import DatasetLike, dataset_of
 from .library import FUNCTIONS, Error, Handle, failure, json_of, last, new_handle, number, text
 from .options import Options, options_json
@@ -85,6 +86,7 @@ class Loader:
     `device` is "host" or "cuda:N". On a GPU, batches are taken on PyTorch's current stream if
     PyTorch is imported. `stream` sets another one; 0 waits until the host can read the data.
     `timeout` limits a wait for a batch, in seconds. `runtime` shares workers with other loaders.
+    `batch_transform` changes whole batches on the workers (`BatchTransform`, `mix_transform`).
     `state` is where the run continues, a result of `state_dict`. The other keywords are `Options`.
 
     The loader is its own iterator over the remaining batches of the run: `break`, and a later `for`
@@ -108,6 +110,7 @@ class Loader:
         stream: Any = None,
         timeout: float | None = None,
         runtime: Runtime | None = None,
+        batch_transform: BatchTransformHandle | None = None,
         state: Mapping[str, Any] | str | None = None,
         **options: Unpack[Options],
     ) -> None:
@@ -120,6 +123,7 @@ class Loader:
         elif size is not None:
             raise TypeError("size is for presets of recipes, but a transform is given")
         self.dataset, self.transform, self.runtime = dataset, recipe, runtime
+        self.batch_transform = batch_transform
         self.device = streams.device_of(device)
         self.timeout = timeout
         self._stream = None if stream is None else streams.number_of(stream)
@@ -140,6 +144,7 @@ class Loader:
             options=text(self._options),
             state=text(state),
             order=0 if self.order is None else self.order.handle,
+            batch_transform=0 if self.batch_transform is None else self.batch_transform.handle,
         )
         pipeline = Pipeline()
         pipeline.run = Run(self._gpu)
@@ -168,6 +173,8 @@ class Loader:
     def _cause(self, error: Error) -> BaseException | None:
         """Returns the exception of Python code that the error tells about."""
         failures = [*self.dataset.raised(), *self.transform.failures]
+        if self.batch_transform is not None:
+            failures += self.batch_transform.failures
         return next((one for one in failures if str(one) in str(error)), None)
 
     def __iter__(self) -> Iterator[Batch]:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char, c_char_p, c_double, c_int32, c_size_t, c_uint64, c_void_p
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int32, c_size_t, c_uint64
+from ctypes import c_uint8, c_void_p
 
 OK, END = 0, 1
 INVALID_ARGUMENT, NOT_FOUND, IO, BAD_RECORD, TRANSFORM, TIMEOUT = 2, 3, 5, 8, 9, 12
@@ -82,6 +83,55 @@ class SourceStruct(ctypes.Structure):
 Keep = ctypes.CFUNCTYPE(c_int32, c_void_p, c_uint64)
 
 
+class MadeField(ctypes.Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("dtype", c_char_p),
+        ("data", c_void_p),
+        ("rank", c_size_t),
+        ("shape", c_size_t * 6),
+    ]
+
+
+class MadeBatchStruct(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("indices", POINTER(c_uint64)),
+        ("valid", POINTER(c_uint8)),
+        ("fields", POINTER(MadeField)),
+        ("n_fields", c_size_t),
+        ("random", c_void_p),
+    ]
+
+
+RunBatch = ctypes.CFUNCTYPE(c_int32, c_void_p, POINTER(MadeBatchStruct), POINTER(ErrorStruct))
+
+
+class BatchTransformCallbacks(SizedStruct):
+    _fields_ = [
+        ("struct_bytes", c_size_t),
+        ("user", c_void_p),
+        ("fields", POINTER(FieldSpecStruct)),
+        ("n_fields", c_size_t),
+        ("stage", c_char_p),
+        ("fingerprint", c_uint64),
+        ("run", RunBatch),
+        ("free_user", FreeUser),
+    ]
+
+
+class MixStruct(SizedStruct):
+    _fields_ = [
+        ("struct_bytes", c_size_t),
+        ("classes", c_int32),
+        ("on_device", c_int32),
+        ("mixup", c_double),
+        ("cutmix", c_double),
+        ("cutmix_share", c_double),
+        ("p", c_double),
+    ]
+
+
 class RawFieldStruct(ctypes.Structure):
     _fields_ = [("spec", FieldSpecStruct), ("fill", c_double)]
 
@@ -134,6 +184,7 @@ class PipelineSetup(SizedStruct):
         ("options", c_char_p),
         ("state", c_char_p),
         ("order", c_void_p),
+        ("batch_transform", c_void_p),
     ]
 
 

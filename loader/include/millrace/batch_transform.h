@@ -38,6 +38,8 @@ class MadeBatch {
   /// field NAME are the field "NAME.length" (uint32, [size()]). Throws `Error` (`not_found`; the
   /// message lists the names).
   const Tensor& operator[](std::string_view name) const { return fields_[spec_->index_of(name)]; }
+  /// All fields of a sample.
+  const SampleSpec& spec() const { return *spec_; }
   /// Record index of each sample.
   std::span<const std::uint64_t> indices() const { return indices_; }
   /// One value per sample: 0 if the sample is marked as not valid. The sample of a bad record is

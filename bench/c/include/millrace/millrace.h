@@ -27,14 +27,12 @@
  * Fork: a child of fork() has none of the threads. It may make new handles. It may also free the
  * parent's handles; this has no effect.
  *
- * Texts are UTF-8 and end in 0.
- *
  * Structs: first set all of a struct to 0. Then set `struct_bytes` to the struct's size. A later
  * library whose struct has more members recognises the caller's version by this size. Structs
  * without this member never change.
  *
  * Tensors have the types of <dlpack/dlpack.h> (Debian: libdlpack-dev). millrace.h does not include
- * that header.
+ * that header. Texts are UTF-8 and end in 0.
  */
 #ifndef MILLRACE_MILLRACE_H
 #define MILLRACE_MILLRACE_H
@@ -83,6 +81,7 @@ typedef struct millrace_dataset millrace_dataset;
 typedef struct millrace_transform millrace_transform;
 typedef struct millrace_runtime millrace_runtime;
 typedef struct millrace_order millrace_order;
+typedef struct millrace_batch_transform millrace_batch_transform;
 typedef struct millrace_pipeline millrace_pipeline;
 typedef struct millrace_batch millrace_batch;
 
@@ -302,6 +301,7 @@ typedef struct millrace_pipeline_setup {
   const char* options;
   const char* state; /* result of a state function below, to resume there; null = the beginning */
   millrace_order* order; /* of <millrace/c_order.h>; null = the order of `options` */
+  millrace_batch_transform* batch_transform; /* <millrace/c_batch_transform.h>; may be null */
 } millrace_pipeline_setup;
 
 MILLRACE_C_API millrace_status millrace_pipeline_create(const millrace_pipeline_setup* setup,
