@@ -30,6 +30,7 @@ struct IndexTools {
 struct IndexedRecord {
   std::uint64_t image_bytes = 0;
   bool bad = false;
+  bool coefficients = false;
   /// Empty if the record has no index.
   std::vector<std::byte> index{};
 };
@@ -43,6 +44,7 @@ IndexedRecord index_of(const Dataset& dataset, std::uint64_t number, IndexPoints
     made.bad = !record.has("image") || !decoder.open(record["image"]).is_ok();
     if (made.bad) return made;
     made.image_bytes = record["image"].size();
+    made.coefficients = image_kind(record["image"]) == ImageKind::coefficients;
     decoder.use_index({}, image_checksum(record), points);
     made.bad = !decoder.check().is_ok() || !tools.reader->intact().is_ok();
     if (made.bad) return made;
@@ -87,7 +89,8 @@ IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoin
       progress.advance(made.image_bytes);
       writer.append(made.index);
       result.bad += made.bad ? 1 : 0;
-      result.others += !made.bad && made.index.empty() ? 1 : 0;
+      if (!made.bad && made.index.empty())
+        ++(made.coefficients ? result.coefficients : result.others);
       result.image_bytes += made.image_bytes;
     }
     return !interrupt.requested();
@@ -109,6 +112,8 @@ std::string index_text(const IndexResult& result) {
   std::string text =
       fmt::format("{} of {} images ({:.1f} MB, {:.2f}% of theirs)", result.indexed, result.records,
                   static_cast<double>(result.index_bytes) / 1e6, share);
+  if (result.coefficients > 0)
+    text += fmt::format("; {} without, since coefficients need no index", result.coefficients);
   if (result.others > 0)
     text +=
         fmt::format("; {} without, since the baseline decoder does not decode them", result.others);

@@ -100,6 +100,16 @@ TEST_F(Coefficients, RecodeIsThePackOfTheFilesAndLeadsBack) {
   EXPECT_EQ(all_bytes(folder_ / "copy.lmdb"), all_bytes(stored_));
 }
 
+TEST_F(Coefficients, IndexSaysThatTheyNeedNone) {
+  EXPECT_EQ(recode(jpegs_, stored_).exit_code, 0);
+  const auto indexed = millrace_command({"index", stored_.string()});
+  EXPECT_EQ(indexed.exit_code, 0) << indexed.err;
+  EXPECT_THAT(indexed.out,
+              AllOf(HasSubstr("0 of 5 images"),
+                    HasSubstr("; 4 without, since coefficients need no index; 1 without, since the "
+                              "baseline decoder does not decode them\n")));
+}
+
 TEST_F(Coefficients, BatchesAreThoseOfTheJpegs) {
   EXPECT_EQ(recode(jpegs_, stored_).exit_code, 0);
   EXPECT_EQ(digest(stored_), digest(jpegs_));
