@@ -121,7 +121,7 @@ class LifetimeTest(unittest.TestCase):
         break_off(10)  # the allocator's caches fill
         gc.collect()
         threads, memory = threads_of_process(), resident_kilobytes()
-        break_off(200)
+        break_off(1000)
         gc.collect()
         self.assertLessEqual(threads_of_process(), threads)
         self.assertLess(resident_kilobytes() - memory, 4096)
