@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/detail/interleaved_decoder.h>
+#include <millrace/detail/jpeg_recoder.h>
 #include <millrace/image_decoder.h>
 
 #include <algorithm>
@@ -110,6 +111,7 @@ class AnyDecoder final : public ImageDecoder {
     if (!decoder) decoder = codecs[number].make(budget_);
     if (Status opened = decoder->open(encoded); !opened.is_ok()) return opened;
     current_ = decoder.get();
+    encoded_ = encoded;
     return Status::ok();
   }
 
@@ -130,6 +132,11 @@ class AnyDecoder final : public ImageDecoder {
   }
   std::span<const std::byte> new_index() override { return current().new_index(); }
   Status check() override { return current().check(); }
+  bool recode(std::vector<std::byte>& form) override {
+    if (current().header().kind != ImageKind::jpeg) return false;
+    if (recoder_ == nullptr) recoder_ = std::make_unique<JpegRecoder>(budget_);
+    return recoder_->store_pixels(encoded_, form).is_ok();
+  }
   void close() override {
     if (current_ != nullptr) current_->close();
   }
@@ -144,6 +151,9 @@ class AnyDecoder final : public ImageDecoder {
   std::shared_ptr<DecodeBudget> budget_;
   std::array<std::unique_ptr<ImageDecoder>, std::size(codecs)> decoders_;
   ImageDecoder* current_ = nullptr;
+  std::span<const std::byte> encoded_;
+  /// Null until it is needed.
+  std::unique_ptr<JpegRecoder> recoder_;
 };
 
 Status ImageDecoder::decode_rows(const Region& region, RowSink& sink) {
@@ -157,6 +167,7 @@ bool ImageDecoder::use_index(std::span<const std::byte>, std::optional<std::uint
   return false;
 }
 std::span<const std::byte> ImageDecoder::new_index() { return {}; }
+bool ImageDecoder::recode(std::vector<std::byte>&) { return false; }
 
 std::unique_ptr<ImageDecoder> make_image_decoder(std::shared_ptr<DecodeBudget> budget) {
   return std::make_unique<AnyDecoder>(std::move(budget));

@@ -19,6 +19,9 @@
 #include "jpeg/entropy.h"
 #include "jpeg/frame.h"
 #include "jpeg/libjpeg.h"
+#include "jpeg/progressive/progressive_coefficients.h"
+#include "jpeg/progressive/progressive_entropy.h"
+#include "jpeg/progressive/script.h"
 
 namespace millrace {
 namespace {
@@ -56,13 +59,21 @@ struct JpegRecoder::State {
   explicit State(std::uint64_t max_scan_pixels) : libjpeg(max_scan_pixels) {}
 
   bool read_by_stages();
+  bool read_progressive();
+  void clear_outside();
+  std::array<std::int16_t*, 3> begins();
+  void take_row(std::array<std::int16_t*, 3>& to);
   Status read_by_libjpeg();
+  Status fit() const;
   Status make_record(std::span<const std::byte> jpeg, std::vector<std::byte>& record);
   Status restore(std::span<const std::byte> record);
 
   Libjpeg libjpeg;
   jpeg::Frame frame;
   jpeg::EntropyDecoder entropy;
+  jpeg::Script script;
+  jpeg::ProgressiveEntropyDecoder progressive_entropy;
+  jpeg::ProgressiveCoefficients progressive;
   jpeg::CoefficientRow row;
   Coefficients all;
   std::vector<std::uint8_t> skeleton;
@@ -108,11 +119,7 @@ Status JpegRecoder::State::make_record(std::span<const std::byte> jpeg,
   all.shape(frame);
   if (!read_by_stages())
     if (Status read = read_by_libjpeg(); !read.is_ok()) return read;
-  const auto components = static_cast<std::size_t>(frame.component_count);
-  for (std::size_t component = 0; component < components; ++component)
-    if (!fits(all.blocks[component], frame.components[component].steps))
-      return Status::bad("it has coefficients that no 8-bit image has");
-
+  if (Status fits = fit(); !fits.is_ok()) return fits;
   const std::span bytes(reinterpret_cast<const std::uint8_t*>(jpeg.data()), jpeg.size());
   coefficients::take_skeleton(bytes, skeleton);
   FileParts parts{.skeleton = skeleton,
@@ -127,6 +134,91 @@ Status JpegRecoder::State::make_record(std::span<const std::byte> jpeg,
       return Status::ok();
   }
   return Status::bad("its scans are not coded as libjpeg codes them");
+}
+
+Status JpegRecoder::store_pixels(std::span<const std::byte> jpeg, std::vector<std::byte>& record) {
+  use_right_set(jpeg::stages);
+  use_right_set(coefficients::expansion);
+  State& state = *state_;
+  Libjpeg& libjpeg = state.libjpeg;
+  if (Status opened = libjpeg.open(jpeg); !opened.is_ok()) return opened;
+  const jpeg_decompress_struct& image = libjpeg.image();
+  const Size size{static_cast<int>(image.image_width), static_cast<int>(image.image_height)};
+  Status made = check_pixels(size, budget_->limits());
+  const bool progressive = image.progressive_mode != FALSE;
+  const std::uint64_t max_scan_pixels = budget_->limits().max_scan_pixels;
+  if (made.is_ok() &&
+      (static_cast<std::uint64_t>(pixels_of(size)) > max_scan_pixels ||
+       jpeg::read_frame(image, state.frame) != nullptr ||
+       (progressive && !jpeg::read_script(image, state.frame, max_scan_pixels, state.script))))
+    made = Status::bad("its pixels need libjpeg-turbo");
+  if (made.is_ok()) {
+    // The coefficients, and twice a record that has them all at their largest bytes.
+    const std::uint64_t needed = 2 * bytes_of_blocks(state.frame) + 4 * std::uint64_t{jpeg.size()} +
+                                 (progressive ? jpeg::ProgressiveCoefficients::bytes_for(
+                                                    state.frame, state.script.refined_bits)
+                                              : 0);
+    made = check_memory(size, needed, budget_->limits());
+    if (made.is_ok()) {
+      const DecodeBudget::Reservation reservation = budget_->take(needed);
+      state.all.shape(state.frame);
+      if (!(progressive ? state.read_progressive() : state.read_by_stages()))
+        made = Status::bad("its pixels need libjpeg-turbo");
+      if (made.is_ok()) made = state.fit();
+      if (made.is_ok() && !write_record(state.frame, state.all, {}, record))
+        made = Status::bad("its record would have 4 GiB or more");
+      if (needed > DecodeBudget::small_bytes) {
+        state.all = {};
+        state.progressive.free_memory();
+      }
+    }
+  }
+  libjpeg.end();
+  return made;
+}
+
+/// Returns a bad status for coefficients that a record cannot have.
+Status JpegRecoder::State::fit() const {
+  const auto components = static_cast<std::size_t>(frame.component_count);
+  for (std::size_t component = 0; component < components; ++component)
+    if (!fits(all.blocks[component], frame.components[component].steps))
+      return Status::bad("it has coefficients that no 8-bit image has");
+  return Status::ok();
+}
+
+/// Reads the coefficients of a progressive file by our own entropy stage. Returns false for data
+/// that libjpeg must decide about.
+bool JpegRecoder::State::read_progressive() {
+  progressive.shape(frame, script.refined_bits,
+                    {.first_column = 0,
+                     .end_column = frame.mcus_across,
+                     .first_row = 0,
+                     .end_row = frame.mcus_down});
+  if (!progressive_entropy.decode(frame, script, progressive)) return false;
+  row.shape(frame, frame.mcus_across);
+  std::array<std::int16_t*, 3> to = begins();
+  for (int mcu_row = 0; mcu_row < frame.mcus_down; ++mcu_row) {
+    progressive.copy_row(frame, mcu_row, row);
+    take_row(to);
+  }
+  clear_outside();
+  return true;
+}
+
+/// Clears the blocks that only fill MCUs, which a progressive file does not have.
+void JpegRecoder::State::clear_outside() {
+  for (int component = 0; component < frame.component_count; ++component) {
+    std::vector<std::int16_t>& blocks = all.blocks[static_cast<std::size_t>(component)];
+    const auto across = static_cast<std::size_t>(coefficients::blocks_across(frame, component));
+    const auto down = static_cast<std::size_t>(coefficients::blocks_down(frame, component));
+    const auto inside_across = static_cast<std::size_t>(progressive[component].across);
+    const auto inside_down = static_cast<std::size_t>(progressive[component].down);
+    for (std::size_t y = 0; y < down; ++y) {
+      const std::size_t inside = y < inside_down ? inside_across : 0;
+      std::fill_n(blocks.data() + (y * across + inside) * coefficients::block_values,
+                  (across - inside) * coefficients::block_values, std::int16_t{0});
+    }
+  }
 }
 
 /// Reads the coefficients of a file of any scans.
@@ -151,21 +243,32 @@ bool JpegRecoder::State::read_by_stages() {
       !entropy.begin(frame, 0))
     return false;
   row.shape(frame, frame.mcus_across);
-  std::array<std::int16_t*, 3> to{};
-  for (std::size_t component = 0; component < to.size(); ++component)
-    to[component] = all.blocks[component].data();
+  std::array<std::int16_t*, 3> to = begins();
   for (int mcu_row = 0; mcu_row < frame.mcus_down; ++mcu_row) {
     if (!entropy.aim(std::int64_t{mcu_row} * frame.mcus_across, frame.mcus_across, row) ||
         !entropy.finish())
       return false;
-    for (int component = 0; component < frame.component_count; ++component) {
-      std::int16_t*& next = to[static_cast<std::size_t>(component)];
-      const jpeg::CoefficientRow::Blocks& blocks = row[component];
-      for (int y = 0; y < blocks.down; ++y)
-        next = coefficients::copy_blocks(blocks.row(y), blocks.across, next);
-    }
+    take_row(to);
   }
   return entropy.is_at_end();
+}
+
+/// Returns the first block of each component.
+std::array<std::int16_t*, 3> JpegRecoder::State::begins() {
+  std::array<std::int16_t*, 3> to{};
+  for (std::size_t component = 0; component < to.size(); ++component)
+    to[component] = all.blocks[component].data();
+  return to;
+}
+
+/// Copies a row of MCUs to the next blocks of each component.
+void JpegRecoder::State::take_row(std::array<std::int16_t*, 3>& to) {
+  for (int component = 0; component < frame.component_count; ++component) {
+    std::int16_t*& next = to[static_cast<std::size_t>(component)];
+    const jpeg::CoefficientRow::Blocks& blocks = row[component];
+    for (int y = 0; y < blocks.down; ++y)
+      next = coefficients::copy_blocks(blocks.row(y), blocks.across, next);
+  }
 }
 
 Status JpegRecoder::restore(std::span<const std::byte> record, std::vector<std::byte>& jpeg) {

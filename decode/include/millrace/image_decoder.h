@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace MILLRACE_API millrace {
 
@@ -122,6 +123,11 @@ class ImageDecoder {
   /// itself is missing. After `use_index` it makes the index of the whole image; it is then also
   /// bad if the given index differs. May be called once per `open`, instead of `decode`.
   virtual Status check() = 0;
+
+  /// Writes the opened image to `form` in a form that `open` takes, too, and that is decoded faster
+  /// to the same pixels. Returns false if the image's kind has no such form, and for doubtful data.
+  /// Reads all of the image. May wait for the budget. The image stays open.
+  virtual bool recode(std::vector<std::byte>& form);
 
   /// Ends the view, and gives the memory for a large image back to the budget. Other threads may
   /// wait for that memory: call it after using a view, before waiting for anything.

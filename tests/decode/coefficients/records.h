@@ -27,6 +27,12 @@ class Recoder {
     if (!stored.is_ok()) record.clear();
     return record;
   }
+  /// Returns the record of a JPEG's pixels alone; empty if it must stay a JPEG.
+  Bytes pixel_record_of(const Bytes& jpeg) {
+    Bytes record;
+    if (!recoder_.store_pixels(jpeg, record).is_ok()) record.clear();
+    return record;
+  }
   /// Returns the original file; empty for a corrupt record.
   Bytes file_of(const Bytes& record) {
     Bytes file;
