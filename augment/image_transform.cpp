@@ -56,6 +56,14 @@ CacheablePrefix cacheable_prefix_of(const Recipe& recipe, const DecodeLimits& li
           .fingerprint = XXH3_64bits(decides.data(), decides.size())};
 }
 
+/// Returns the form of records from which images are decoded faster: their coefficients.
+RecodedForm recoded_form_of(const DecodeLimits& limits) {
+  const std::uint64_t decides[] = {limits.max_pixels, limits.max_pixels_per_byte,
+                                   limits.max_scan_pixels, limits.max_decode_bytes};
+  return {.fingerprint = XXH3_64bits(decides, sizeof decides),
+          .scratch_bytes = 2 * DecodeBudget::small_bytes};
+}
+
 class ImageTransform : public Transform {
  public:
   ImageTransform(const Recipe& recipe, const DecodeLimits& limits,
@@ -76,6 +84,7 @@ class ImageTransform : public Transform {
   std::optional<std::uint64_t> fingerprint() const override { return fingerprint_; }
   std::shared_ptr<const BatchTransform> batch_transform() const override { return mix_; }
   CacheablePrefix cacheable_prefix() const override { return cacheable_prefix_; }
+  std::optional<RecodedForm> recoded_form() const override { return recoded_form_of(limits_); }
   std::size_t scratch_limit(unsigned workers) const override {
     const std::size_t small_images = ImageWorker::at_once * std::size_t{workers};
     return limits_.max_decode_bytes + small_images * DecodeBudget::small_bytes;

@@ -85,17 +85,34 @@ Status ImageMaker::begin(const Record& record, Random& random, Sample& sample) {
 }
 
 Status ImageMaker::open(std::span<const std::byte> encoded) {
+  const std::span<const std::byte> form = sample_->recoded();
+  uses_form_ = !form.empty();
+  const bool recodes = !uses_form_ && sample_->wants_recoded(encoded.size());
   if (takes_ == Takes::all) {
-    Status opened = decoder_->open(encoded);
+    Status opened = decoder_->open(uses_form_ ? form : encoded);
+    if (opened.is_ok() && recodes) recode(encoded);
     interleaved_ = opened.is_ok() ? decoder_->interleaved() : nullptr;
     return opened;
   }
-  declined_ = !offers_interleaving(encoded) || !decoder_->open(encoded).is_ok();
+  declined_ =
+      uses_form_ || recodes || !offers_interleaving(encoded) || !decoder_->open(encoded).is_ok();
   if (declined_) return Status::ok();
   interleaved_ = decoder_->interleaved();
   const Size size = decoder_->header().size();
   declined_ = std::int64_t{size.width} * size.height > InterleavedDecoder::max_pixels;
   return Status::ok();
+}
+
+/// Opens the image in a form that decodes faster, which the cache keeps. If it has none, it stays
+/// open as it is stored.
+void ImageMaker::recode(std::span<const std::byte> encoded) {
+  if (form_.capacity() > DecodeBudget::small_bytes) form_ = {};
+  if (decoder_->recode(form_)) {
+    uses_form_ = form_.size() <= DecodeBudget::small_bytes && decoder_->open(form_).is_ok();
+    if (!uses_form_) static_cast<void>(decoder_->open(encoded).is_ok());
+  }
+  if (!uses_form_) form_.clear();
+  sample_->keep_recoded(form_);
 }
 
 Status ImageMaker::finish() {
@@ -166,7 +183,8 @@ Status ImageMaker::begin_image(const Record& record) {
     needed = needed.width > 0 ? around(needed, prepare(plan)) : prepare(plan);
   }
   needed_ = {needed, reduction};
-  if (sample_->has_hints()) decoder_->use_index(sample_->hint(), image_checksum(record));
+  if (!uses_form_ && sample_->has_hints())
+    decoder_->use_index(sample_->hint(), image_checksum(record));
   if (reduction == 1 && interleaved_ != nullptr) interleaved_->begin_decode(needed);
   return Status::ok();
 }

@@ -49,6 +49,7 @@ class ImageMaker {
 
  private:
   Status open(std::span<const std::byte> encoded);
+  void recode(std::span<const std::byte> encoded);
   Status begin_image(const Record& record);
   Status finish_image();
   void resample_all(const PixelView& pixels);
@@ -81,6 +82,9 @@ class ImageMaker {
   InterleavedDecoder* interleaved_ = nullptr;
   /// Whether the image is decoded, since the cache does not have its pixels.
   bool decodes_ = false;
+  /// Whether the recoded form of the record is decoded instead of the record.
+  bool uses_form_ = false;
+  std::vector<std::byte> form_;
   std::span<const std::byte> kept_;
   /// The place in the cache for the pixels; empty if the cache does not take them.
   std::span<std::byte> room_;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "cache/cache_budget.h"
 
 namespace millrace {
 
@@ -20,10 +20,10 @@ class RecordHints {
  public:
   /// Raises the memory limit to `bytes`, which include the overhead of finding the hints. A lower
   /// value than the present limit has no effect.
-  void allow(std::size_t bytes);
-  std::size_t limit() const { return limit_.load(std::memory_order_relaxed); }
+  void allow(std::size_t bytes) { budget_.allow(bytes); }
+  std::size_t limit() const { return budget_.limit(); }
   /// Bytes of memory in use.
-  std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  std::size_t bytes() const { return budget_.bytes(); }
 
   /// Copies a record's hint into `hint`. `hint` becomes empty if the record has no hint.
   void read(std::uint64_t record, std::vector<std::byte>& hint) const;
@@ -41,12 +41,8 @@ class RecordHints {
     std::unordered_map<std::uint64_t, std::vector<std::byte>> hints MILLRACE_GUARDED_BY(mutex);
   };
 
-  bool take(std::size_t bytes);
-
   std::array<Shard, shard_count> shards_;
-  // Plain counters: relaxed memory order is enough.
-  std::atomic<std::size_t> limit_{0};
-  std::atomic<std::size_t> bytes_{0};
+  CacheBudget budget_;
 };
 
 }  // namespace millrace

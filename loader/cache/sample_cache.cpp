@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -20,39 +21,47 @@ std::size_t rounded_up(std::size_t bytes) {
 
 }  // namespace
 
-SampleCache::SampleCache(std::uint64_t records, std::size_t sample_bytes)
-    : records_(records), sample_bytes_(sample_bytes), stride_(rounded_up(sample_bytes)) {}
+SampleCache::SampleCache(std::uint64_t records, std::size_t sample_bytes,
+                         std::shared_ptr<CacheBudget> budget)
+    : records_(records),
+      sample_bytes_(sample_bytes),
+      stride_(rounded_up(sample_bytes)),
+      budget_(std::move(budget)) {}
 
 std::size_t SampleCache::table_bytes() const {
   return static_cast<std::size_t>(records_) * sizeof(Entry) + chunk_overhead;
 }
 
+/// Returns the samples of a full allocation, at most one for each record: other caches may need the
+/// rest of the budget.
+std::size_t SampleCache::chunk_samples() const {
+  return std::clamp<std::size_t>(chunk_bytes / stride_, 1,
+                                 std::max<std::size_t>(static_cast<std::size_t>(records_), 1));
+}
+
 void SampleCache::allow(std::size_t bytes) {
   const MutexLock lock(mutex_);
-  limit_ = std::max(limit_, bytes);
-  if (table_ != nullptr || records_ > limit_ / sizeof(Entry) ||
-      limit_ < table_bytes() + chunk_overhead + stride_)
+  budget_->allow(bytes);
+  if (table_ != nullptr || records_ > limit() / sizeof(Entry) ||
+      budget_->free_bytes() < table_bytes() + chunk_overhead + stride_ ||
+      !budget_->take(table_bytes()))
     return;
   try {
     table_ = std::make_unique<Entry[]>(static_cast<std::size_t>(records_));
   } catch (const std::bad_alloc&) {
+    budget_->give_back(table_bytes());
     return;  // out of memory
   }
   bytes_.fetch_add(table_bytes(), std::memory_order_relaxed);
   entries_.store(table_.get(), std::memory_order_release);
 }
 
-std::size_t SampleCache::limit() const {
-  const MutexLock lock(mutex_);
-  return limit_;
-}
-
 std::uint64_t SampleCache::room() const {
   const MutexLock lock(mutex_);
   if (table_ == nullptr) return 0;
-  const std::size_t in_chunk = std::max<std::size_t>(chunk_bytes / stride_, 1);
+  const std::size_t in_chunk = chunk_samples();
   const std::size_t chunk = in_chunk * stride_ + chunk_overhead;
-  const std::size_t left = limit_ - table_bytes();
+  const std::size_t left = bytes() - table_bytes() + budget_->free_bytes();
   const std::size_t rest = left % chunk;
   return left / chunk * in_chunk + (rest > chunk_overhead ? (rest - chunk_overhead) / stride_ : 0);
 }
@@ -79,17 +88,23 @@ std::span<std::byte> SampleCache::take() {
 }
 
 bool SampleCache::grow() {
-  const std::size_t taken = bytes_.load(std::memory_order_relaxed);
-  if (table_ == nullptr || limit_ - taken < chunk_overhead + stride_) return false;
-  const std::size_t samples = std::min(std::max<std::size_t>(chunk_bytes / stride_, 1),
-                                       (limit_ - taken - chunk_overhead) / stride_);
+  if (table_ == nullptr) return false;
+  std::size_t samples = 0;
+  std::size_t taken = 0;
+  do {  // again if another cache has taken the room meanwhile
+    const std::size_t left = budget_->free_bytes();
+    if (left < chunk_overhead + stride_) return false;
+    samples = std::min(chunk_samples(), (left - chunk_overhead) / stride_);
+    taken = samples * stride_ + chunk_overhead;
+  } while (!budget_->take(taken));
   try {
     chunks_.push_back(std::make_unique_for_overwrite<std::byte[]>(samples * stride_));
   } catch (const std::bad_alloc&) {
+    budget_->give_back(taken);
     return false;
   }
   fresh_ = {chunks_.back().get(), samples * stride_};
-  bytes_.fetch_add(samples * stride_ + chunk_overhead, std::memory_order_relaxed);
+  bytes_.fetch_add(taken, std::memory_order_relaxed);
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "cache/cache_budget.h"
 
 namespace millrace {
 
@@ -19,16 +20,21 @@ namespace millrace {
 /// no lock.
 class SampleCache {
  public:
-  /// Caches `sample_bytes` (at least 1) for each of the records 0 to `records` - 1.
-  SampleCache(std::uint64_t records, std::size_t sample_bytes);
+  /// Caches `sample_bytes` (at least 1) for each of the records 0 to `records` - 1. Other caches
+  /// may share the budget.
+  SampleCache(std::uint64_t records, std::size_t sample_bytes,
+              std::shared_ptr<CacheBudget> budget = std::make_shared<CacheBudget>());
+  ~SampleCache() { budget_->give_back(bytes()); }
+  SampleCache(const SampleCache&) = delete;
+  SampleCache& operator=(const SampleCache&) = delete;
 
-  /// Raises the memory limit to `bytes`, which include 8 bytes of the lookup table for each record.
-  /// A lower value than the present limit has no effect.
+  /// Raises the budget's limit to `bytes`, which include 8 bytes of the lookup table per record. A
+  /// lower value than the present limit has no effect.
   void allow(std::size_t bytes);
-  std::size_t limit() const;
-  /// Number of samples that fit into the memory limit.
+  std::size_t limit() const { return budget_->limit(); }
+  /// Number of samples that fit into this cache's memory and the rest of the budget.
   std::uint64_t room() const;
-  /// Bytes of memory in use.
+  /// Bytes that this cache holds of the budget.
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   std::size_t sample_bytes() const { return sample_bytes_; }
 
@@ -46,6 +52,7 @@ class SampleCache {
   using Entry = std::atomic<const std::byte*>;
 
   std::size_t table_bytes() const;
+  std::size_t chunk_samples() const;
   /// Allocates memory for more samples. Returns whether there was room for at least one.
   bool grow() MILLRACE_REQUIRES(mutex_);
 
@@ -53,6 +60,7 @@ class SampleCache {
   const std::size_t sample_bytes_;
   /// Distance in bytes from one sample to the next.
   const std::size_t stride_;
+  const std::shared_ptr<CacheBudget> budget_;
 
   /// Table with a pointer for each record. It is null until the limit has room for the table and
   /// one sample. A thread that reads a non-null pointer also sees the bytes that it points to.
@@ -61,7 +69,6 @@ class SampleCache {
 
   mutable Mutex mutex_;
   std::unique_ptr<Entry[]> table_ MILLRACE_GUARDED_BY(mutex_);
-  std::size_t limit_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::vector<std::unique_ptr<std::byte[]>> chunks_ MILLRACE_GUARDED_BY(mutex_);
   /// The unused rest of the last chunk.
   std::span<std::byte> fresh_ MILLRACE_GUARDED_BY(mutex_);

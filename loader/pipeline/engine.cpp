@@ -93,29 +93,32 @@ std::uint64_t first_position(const PipelineOptions& options, const State& here,
               "plan");
 }
 
-/// Returns the cache for the transform's samples. Returns null if they are not cached, and adds the
-/// reason to `warnings`.
-std::shared_ptr<SampleCache> cache_of(Runtime& runtime,
-                                      const std::shared_ptr<const Dataset>& dataset,
-                                      const Transform& transform, std::size_t bytes,
-                                      std::vector<std::string>& warnings) {
-  if (bytes == 0) return nullptr;
+/// Sets the cache for the transform's samples or, if they are not cached, for its recoded records.
+/// Adds a reason to `warnings` if `bytes` has no effect.
+void add_cache(RecordCaches& caches, Runtime& runtime,
+               const std::shared_ptr<const Dataset>& dataset, const Transform& transform,
+               std::size_t bytes, std::vector<std::string>& warnings) {
+  if (bytes == 0) return;
   const CacheablePrefix part = transform.cacheable_prefix();
-  if (part.bytes == 0) {
+  const std::optional<RecodedForm> form = transform.recoded_form();
+  if (part.bytes == 0 && !form) {
     warnings.push_back("cache_bytes has no effect: " + part.why_none + ", and no sample is kept");
-    return nullptr;
+    return;
   }
   if (const std::uint64_t usable = usable_memory(); usable > 0 && bytes > usable)
     warnings.push_back("cache_bytes is " + std::to_string(bytes) + ", more than the " +
                        std::to_string(usable) + " bytes of memory that the process may use");
-  std::shared_ptr<SampleCache> cache =
-      RuntimeServices::of(runtime).cache_of(dataset, part.fingerprint, part.bytes, bytes);
-  if (cache->room() == 0)
-    warnings.push_back("cache_bytes is " + std::to_string(bytes) +
-                       ", which has no room for a sample of " + std::to_string(part.bytes) +
-                       " bytes besides the index of " + std::to_string(dataset->size()) +
-                       " records; no sample is cached");
-  return cache;
+  RuntimeServices& services = RuntimeServices::of(runtime);
+  if (part.bytes > 0)
+    caches.cache = services.cache_of(dataset, part.fingerprint, part.bytes, bytes);
+  else
+    caches.recoded = services.recoded_of(dataset, form->fingerprint, bytes);
+  if (part.bytes > 0 ? caches.cache->room() > 0 : caches.recoded->has_table()) return;
+  warnings.push_back("cache_bytes is " + std::to_string(bytes) + ", which has no room for a " +
+                     (part.bytes > 0 ? "sample of " + std::to_string(part.bytes) + " bytes"
+                                     : std::string("record")) +
+                     " besides the index of " + std::to_string(dataset->size()) + " records; no " +
+                     (part.bytes > 0 ? "sample" : "record") + " is cached");
 }
 
 std::vector<std::unique_ptr<HostSlot>> make_host_slots(std::size_t count, const SlotLayout& layout,
@@ -183,10 +186,14 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const std::shared_ptr<Trace>& trace = options.debug.trace;
   const std::size_t group = trace != nullptr ? trace->add_group(options.name) : 0;
   PipelineNodes nodes(*runtime_, *device_, options.slots.nodes, options.slots.prefetch);
-  RecordCaches caches{
-      .hints = RuntimeServices::of(*runtime_).hints_of(dataset, options.index_bytes),
-      .cache = cache_of(*runtime_, dataset, *transform, options.cache_bytes, warnings_)};
+  RecordCaches caches{.hints =
+                          RuntimeServices::of(*runtime_).hints_of(dataset, options.index_bytes)};
+  add_cache(caches, *runtime_, dataset, *transform, options.cache_bytes, warnings_);
   memory_.scratch_limit_bytes = transform->scratch_limit(runtime_->workers());
+  if (caches.recoded != nullptr) {
+    memory_.cache_limit_bytes = caches.recoded->limit();
+    memory_.scratch_limit_bytes += runtime_->workers() * transform->recoded_form()->scratch_bytes;
+  }
   if (caches.hints != nullptr) memory_.index_limit_bytes = caches.hints->limit();
   if (caches.cache != nullptr) memory_.cache_limit_bytes = caches.cache->limit();
   sample_workers_ = std::make_shared<SampleWorkers>(

@@ -293,8 +293,7 @@ void SampleWorkers::fill(Report& report, const WorkerFigures& now,
   report.samples_made = now.work.samples - base.work.samples;
   report.encoded_bytes = now.work.encoded_bytes - base.work.encoded_bytes;
   report.transform = maker_->description();
-  report.cache = {now.work.cache.hits - base.work.cache.hits,
-                  now.work.cache.misses - base.work.cache.misses};
+  report.cache = maker_->cache_report(now.work, base.work);
   report.decoders = counts_since(now.work.decoders, base.work.decoders);
   report.decoder_seconds.clear();
   for (const auto& [decoder_name, ns] : counts_since(now.work.decoder_ns, base.work.decoder_ns))

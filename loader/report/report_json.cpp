@@ -79,7 +79,18 @@ Json json_of(const MemoryReport& memory) {
           {"cache_limit_bytes", memory.cache_limit_bytes}};
 }
 
-Json json_of(const CacheReport& cache) { return {{"hits", cache.hits}, {"misses", cache.misses}}; }
+Json json_of(const SampleTime& time) {
+  return {{"samples", time.samples}, {"seconds", time.seconds}};
+}
+
+Json json_of(const CacheReport& cache) {
+  return {{"hits", cache.hits},
+          {"misses", cache.misses},
+          {"hit_seconds", cache.hit_seconds},
+          {"recoded", json_of(cache.recoded)},
+          {"hinted", json_of(cache.hinted)},
+          {"plain", json_of(cache.plain)}};
+}
 
 template <typename Member>
 Json list_of(const std::vector<Member>& members) {

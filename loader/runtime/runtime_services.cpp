@@ -68,7 +68,19 @@ std::vector<WorkerPool*> RuntimeServices::all_pools() const {
 void RuntimeServices::tidy() {
   const auto gone = [](const auto& one) { return one.dataset.expired(); };
   std::erase_if(hints_, gone);
+  std::erase_if(budgets_, gone);
   std::erase_if(caches_, gone);
+  std::erase_if(recoded_, gone);
+}
+
+/// Returns the budget that all caches of a dataset share.
+std::shared_ptr<CacheBudget> RuntimeServices::budget_of(
+    const std::shared_ptr<const Dataset>& dataset) {
+  auto found = std::ranges::find_if(budgets_,
+                                    [&](const Budget& one) { return is_of(dataset, one.dataset); });
+  if (found == budgets_.end())
+    found = budgets_.insert(found, {dataset, std::make_shared<CacheBudget>()});
+  return found->kept;
 }
 
 std::shared_ptr<RecordHints> RuntimeServices::hints_of(
@@ -95,8 +107,24 @@ std::shared_ptr<SampleCache> RuntimeServices::cache_of(
            one.kept->sample_bytes() == sample_bytes;
   });
   if (found == caches_.end())
-    found = caches_.insert(found, {dataset, fingerprint,
-                                   std::make_shared<SampleCache>(dataset->size(), sample_bytes)});
+    found = caches_.insert(
+        found, {dataset, fingerprint,
+                std::make_shared<SampleCache>(dataset->size(), sample_bytes, budget_of(dataset))});
+  found->kept->allow(bytes);
+  return found->kept;
+}
+
+std::shared_ptr<RecodedRecords> RuntimeServices::recoded_of(
+    const std::shared_ptr<const Dataset>& dataset, std::uint64_t fingerprint, std::size_t bytes) {
+  const MutexLock lock(caches_mutex_);
+  tidy();
+  auto found = std::ranges::find_if(recoded_, [&](const Recoded& one) {
+    return is_of(dataset, one.dataset) && one.fingerprint == fingerprint;
+  });
+  if (found == recoded_.end())
+    found = recoded_.insert(
+        found, {dataset, fingerprint,
+                std::make_shared<RecodedRecords>(dataset->size(), budget_of(dataset))});
   found->kept->allow(bytes);
   return found->kept;
 }

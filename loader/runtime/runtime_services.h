@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "cache/cache_budget.h"
+#include "cache/recoded_records.h"
 #include "cache/record_hints.h"
 #include "cache/sample_cache.h"
 #include "runtime/host_memory_pool.h"
@@ -54,10 +56,16 @@ class RuntimeServices {
 
   /// Sample cache of a dataset. It is shared by all pipelines over the dataset whose transforms
   /// have a cacheable prefix of this fingerprint and of `sample_bytes` (> 0) per sample. The memory
-  /// limit is the largest `bytes` of all calls. It is freed like hints.
+  /// limit is the largest `bytes` of all calls; all caches of a dataset share it. It is freed like
+  /// hints.
   std::shared_ptr<SampleCache> cache_of(const std::shared_ptr<const Dataset>& dataset,
                                         std::uint64_t fingerprint, std::size_t sample_bytes,
                                         std::size_t bytes);
+
+  /// Cache of a dataset's records in the form of this fingerprint. It is shared by all pipelines
+  /// over the dataset whose transforms make this form. Limit and lifetime are those of `cache_of`.
+  std::shared_ptr<RecodedRecords> recoded_of(const std::shared_ptr<const Dataset>& dataset,
+                                             std::uint64_t fingerprint, std::size_t bytes);
 
   /// Returns `bytes` of host memory on `node` that `device` copies from at full speed. Its content
   /// is undefined. `HostMemoryPool` says which memory is kept and reused. Throws like
@@ -77,10 +85,19 @@ class RuntimeServices {
     std::weak_ptr<const Dataset> dataset;
     std::shared_ptr<RecordHints> kept;
   };
+  struct Budget {
+    std::weak_ptr<const Dataset> dataset;
+    std::shared_ptr<CacheBudget> kept;
+  };
   struct Cache {
     std::weak_ptr<const Dataset> dataset;
     std::uint64_t fingerprint;
     std::shared_ptr<SampleCache> kept;
+  };
+  struct Recoded {
+    std::weak_ptr<const Dataset> dataset;
+    std::uint64_t fingerprint;
+    std::shared_ptr<RecodedRecords> kept;
   };
 
   /// Activates as many workers as all needs together require.
@@ -88,6 +105,8 @@ class RuntimeServices {
   void set_need(const void* pipeline, Need need);
   /// Drops the caches of datasets that have been destroyed.
   void tidy() MILLRACE_REQUIRES(caches_mutex_);
+  std::shared_ptr<CacheBudget> budget_of(const std::shared_ptr<const Dataset>& dataset)
+      MILLRACE_REQUIRES(caches_mutex_);
 
   const Pools& pools_;
   const bool adaptive_;
@@ -99,7 +118,9 @@ class RuntimeServices {
   std::map<const void*, Need> needs_ MILLRACE_GUARDED_BY(needs_mutex_);
   Mutex caches_mutex_;
   std::vector<Hints> hints_ MILLRACE_GUARDED_BY(caches_mutex_);
+  std::vector<Budget> budgets_ MILLRACE_GUARDED_BY(caches_mutex_);
   std::vector<Cache> caches_ MILLRACE_GUARDED_BY(caches_mutex_);
+  std::vector<Recoded> recoded_ MILLRACE_GUARDED_BY(caches_mutex_);
 };
 
 }  // namespace millrace

@@ -134,18 +134,6 @@ TEST_F(ImageCache, IsOneForRecipesOfTheSameGeometry) {
   EXPECT_EQ(run(image_transform(recipes[0], strict), runtime).report.cache.hits, 0U);
 }
 
-TEST_F(ImageCache, KeepsNothingOfRandomCrops) {
-  options_.cache_bytes = 0;
-  const CachedRun plain = run(Recipe::train(24));
-  options_.cache_bytes = 1'000'000;
-  const CachedRun made = run(Recipe::train(24));
-  EXPECT_EQ(made.bytes, plain.bytes);
-  EXPECT_EQ(made.report.cache.hits + made.report.cache.misses, 0U);
-  EXPECT_EQ(made.report.memory.cache_bytes, 0U);
-  EXPECT_THAT(made.report.warnings,
-              ::testing::Contains(::testing::HasSubstr("the recipe's random_resized_crop")));
-}
-
 TEST(MirrorRows, IsThePlainMirror) {
   for (const int width : {1, 5, 15, 16, 17, 32, 37, 224}) {
     const Size size{width, 3};

@@ -140,6 +140,8 @@ TEST_F(JsonKeys, OfBenchStay) {
        {"first_step_ms", keys("parts whole")},
        {"memory_limit_mb", keys("slots scratch index cache total")},
        {"worker_time_percent", keys("read decode augment")},
+       {"made_from", keys("cache recoded hint record")},
+       {"made_from_ms", keys("cache recoded hint record")},
        {"ways", keys("millrace")},
        {"way_seconds", keys("millrace")},
        {"nodes", Json::array({keys("node workers workers_bound slots samples samples_by_helpers "

@@ -115,10 +115,11 @@ void add_kept_bytes(CLI::App& command, SourceArguments& arguments) {
       ->default_str("a hundredth of the memory")
       ->transform(CLI::AsSizeValue(true).description(""));
   command
-      .add_option("--cache-bytes", arguments.cache_bytes,
-                  "Memory for a cache of images after resize and crop, so that later epochs need "
-                  "not decode them (such as 500MB, 2GiB);\n0 = no cache. Recipes with random crops "
-                  "do not use it")
+      .add_option(
+          "--cache-bytes", arguments.cache_bytes,
+          "Memory for a cache, so that later epochs need not decode images after resize and "
+          "crop (such as 500MB, 2GiB);\n0 = no cache. Recipes with random crops cache the "
+          "coefficients of JPEGs")
       ->type_name("N")
       ->capture_default_str()
       ->transform(CLI::AsSizeValue(true).description(""));

@@ -184,6 +184,26 @@ void add_nodes(Figures& figures, const Report& report) {
   figures.key("nodes", nodes);
 }
 
+/// Adds the samples by their source, and the mean time of each.
+void add_sources(Figures& figures, const CacheReport& cache) {
+  Json counts = Json::object();
+  Json times = Json::object();
+  std::string text;
+  for (const auto& [name, made] : {std::pair{"cache", SampleTime{cache.hits, cache.hit_seconds}},
+                                   {"recoded", cache.recoded},
+                                   {"hint", cache.hinted},
+                                   {"record", cache.plain}}) {
+    const double ms = made.samples > 0 ? made.seconds * 1e3 / static_cast<double>(made.samples) : 0;
+    counts[name] = made.samples;
+    times[name] = ms;
+    if (made.samples > 0)
+      text += fmt::format("{}{} {} ({:.3f} ms)", text.empty() ? "" : ", ", name, made.samples, ms);
+  }
+  figures.key("made_from", std::move(counts));
+  figures.key("made_from_ms", std::move(times));
+  if (cache.hits + cache.misses > 0) figures.row("samples made from", text);
+}
+
 void add_memory(Figures& figures, const BenchResult& result) {
   const Report& report = result.report;
   figures.key("ready_batches", report.ready_batches);
@@ -205,10 +225,11 @@ void add_memory(Figures& figures, const BenchResult& result) {
   figures.key("cache_mb", megabytes(report.memory.cache_bytes));
   figures.key("cache_hits", report.cache.hits);
   figures.key("cache_misses", report.cache.misses);
+  add_sources(figures, report.cache);
   if (report.cache.hits + report.cache.misses > 0)
-    figures.row("samples kept in memory", fmt::format("{:.1f} MB; {} made of them, {} not",
-                                                      megabytes(report.memory.cache_bytes),
-                                                      report.cache.hits, report.cache.misses));
+    figures.row("cache", fmt::format("{:.1f} MB; {} samples made from it, {} not",
+                                     megabytes(report.memory.cache_bytes), report.cache.hits,
+                                     report.cache.misses));
   figures.row("pinned / device memory",
               fmt::format("{:.1f} MB / {:.1f} MB", megabytes(report.memory.pinned_bytes),
                           megabytes(report.memory.device_bytes)));

@@ -152,17 +152,23 @@ struct PipelineOptions {
   /// among them. Hints that are stored beside the dataset (`Dataset::stored_hint`) are used in any
   /// case. Hints never change samples.
   std::optional<std::size_t> index_bytes{};
-  /// Memory in bytes for a cache. It holds the part of each sample that depends on the record alone
-  /// (`Transform::cacheable_prefix`). From the second epoch on this part is taken from the cache
-  /// instead of being decoded again. 0 = no cache. Image transforms cache the image after resize
-  /// and crop, width x height x 3 bytes. They do so only if resize and crop draw no random numbers.
-  /// If a transform has nothing to cache, the report has a warning.
+  /// Memory in bytes for a cache, from which samples are made from the second epoch on. 0 = no
+  /// cache. The cache never changes samples. A record is in one form in the cache:
+  /// - the part of its sample that depends on the record alone (`Transform::cacheable_prefix`).
+  ///   Image transforms cache the image after resize and crop, width x height x 3 bytes, if these
+  ///   draw no random numbers
+  /// - otherwise its recoded form (`Transform::recoded_form`), made when the record is first used.
+  ///   Image transforms recode JPEGs, baseline and progressive ones, to their coefficients: about
+  ///   1.3 times the JPEG's bytes, from which a random crop is decoded several times faster. That
+  ///   makes the first epoch slower. Other images stay as they are
   ///
-  /// Memory is allocated on demand, with 8 more bytes for each record of the dataset. When the
-  /// cache is full, other records are decoded as before. Pipelines of one runtime over one dataset
-  /// share the cache if their transforms have the same cacheable part. The limit is the largest
-  /// value among them. Transforms with different cacheable parts use separate caches. Records are
-  /// read in any case. The cache never changes samples.
+  /// Records that are not in the cache have hints (`index_bytes`). If a transform has nothing to
+  /// cache, the report has a warning.
+  ///
+  /// Memory is allocated on demand, with 8 more bytes for each record of the dataset. Nothing is
+  /// evicted: when the cache is full, other records are decoded as before. Pipelines of one runtime
+  /// over one dataset share the limit, which is the largest value among them. They share the cache
+  /// if their transforms have the same cacheable part or recoded form. Records are always read.
   std::size_t cache_bytes = 0;
 
   /// Transform of a whole batch. It runs after the batch's samples are made and before the batch is

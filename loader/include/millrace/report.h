@@ -70,8 +70,8 @@ struct MemoryReport {
   /// Current size of the record hints (`PipelineOptions::index_bytes`) of all pipelines that share
   /// them. This memory is not part of the slots. It grows in the first epoch.
   std::size_t index_bytes = 0;
-  /// Current size of the sample cache (`PipelineOptions::cache_bytes`) of all pipelines that share
-  /// it. This memory is not part of the slots.
+  /// Current size of the cache (`PipelineOptions::cache_bytes`), of samples or of recoded records,
+  /// of all pipelines that share it. This memory is not part of the slots.
   std::size_t cache_bytes = 0;
   /// Host memory of ended pipelines that the runtime currently keeps for later ones
   /// (`RuntimeOptions::kept_host_bytes`), over all devices. This memory is not part of the slots.
@@ -89,12 +89,27 @@ struct MemoryReport {
   }
 };
 
-/// Hits and misses of the sample cache (`PipelineOptions::cache_bytes`); 0 without a cache.
+/// Samples of one kind, and the time that workers spent on them.
+struct SampleTime {
+  std::uint64_t samples = 0;
+  /// In the transform's stages, over all workers.
+  double seconds = 0;
+};
+
+/// Samples by their source: the cache (`PipelineOptions::cache_bytes`) or their records.
 struct CacheReport {
-  /// Samples made from the cache.
+  /// Samples made from the cache; 0 without one.
   std::uint64_t hits = 0;
-  /// Samples made from their records, because the cache did not have them.
+  /// Samples made from their records, because the cache did not have them; 0 without a cache.
   std::uint64_t misses = 0;
+  /// Time of the hits.
+  double hit_seconds = 0;
+  /// Misses whose records were recoded for the cache. The time includes the recoding.
+  SampleTime recoded{};
+  /// Samples made with a record hint (`PipelineOptions::index_bytes`), and all others. With a cache
+  /// these are misses, too.
+  SampleTime hinted{};
+  SampleTime plain{};
 };
 
 /// Statistics of the workers and slots of one NUMA node in a run.

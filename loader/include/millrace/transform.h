@@ -88,6 +88,17 @@ class Sample {
   /// are added to the cache if the sample succeeds. The result is empty if samples are not cached
   /// or if the cache is full.
   std::span<std::byte> room_in_cache();
+  /// Returns this sample's record in its recoded form (`Transform::recoded_form`). Empty if it is
+  /// not in the cache. Valid as long as the sample.
+  std::span<const std::byte> recoded();
+  /// Whether the worker should make the recoded form of this sample's record, which is stored in
+  /// `stored_bytes` bytes: the run caches such forms, nobody has tried this record yet, and the
+  /// cache has room.
+  bool wants_recoded(std::size_t stored_bytes) const;
+  /// Adds a copy of the record's recoded form to the cache if the sample succeeds. Empty means that
+  /// the record has none, so that no other worker tries it. `form` must stay valid until the sample
+  /// is given back. The last call counts.
+  void keep_recoded(std::span<const std::byte> form);
   /// Pauses the stage's time until `go_on`, while other samples are made. The time so far is
   /// divided equally among `shared_by` samples. For `TransformWorker::make_interleaved`.
   void pause(unsigned shared_by = 1);
@@ -178,6 +189,16 @@ struct CacheablePrefix {
   std::string why_none{};
 };
 
+/// A form of records from which a transform makes the same samples in less time. It can be cached
+/// (`PipelineOptions::cache_bytes`), whether or not samples are random.
+struct RecodedForm {
+  /// Fingerprint of the form. Transforms with the same fingerprint share the cache.
+  std::uint64_t fingerprint = 0;
+  /// The most memory, in bytes, that a worker holds to make the form, beside
+  /// `Transform::scratch_limit`.
+  std::size_t scratch_bytes = 0;
+};
+
 /// Makes samples from records. Immutable; all methods may be called from any thread at once.
 class Transform {
  public:
@@ -202,6 +223,9 @@ class Transform {
   virtual CacheablePrefix cacheable_prefix() const {
     return {.why_none = "the transform has nothing to cache"};
   }
+  /// The form of records that its workers cache (`Sample::recoded`); nullopt by default. It is not
+  /// used if samples have a cacheable prefix.
+  virtual std::optional<RecodedForm> recoded_form() const { return std::nullopt; }
   /// Returns the transform that a pipeline over `dataset` uses in place of this one. Null, the
   /// default, means this one. A transform that wraps another one may call `fitted_to` of the
   /// wrapped one. May read records.

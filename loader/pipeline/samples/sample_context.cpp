@@ -14,7 +14,8 @@ Sample SampleContext::begin(const SampleSpec& spec, std::span<const Tensor> fiel
   batch_ = batch;
   kept_hint_.clear();
   hint_failure_.clear();
-  from_cache_ = false;
+  keeps_form_ = false;
+  source_ = Source::record;
   return Sample(spec, fields, stage_ns, this, begin);
 }
 
@@ -26,6 +27,7 @@ SampleContext::Clock::time_point SampleContext::finish(Sample& sample) {
 void SampleContext::store() {
   if (shared_.kept_hints != nullptr && !kept_hint_.empty())
     shared_.kept_hints->keep(record_, kept_hint_);
+  if (keeps_form_) shared_.recoded->keep(record_, form_);
   if (room_.empty()) return;
   shared_.cache->keep(record_, room_);
   room_ = {};
@@ -35,14 +37,18 @@ std::span<const std::byte> SampleContext::hint() {
   if (!has_hints()) return {};
   read_hint_.clear();
   if (shared_.kept_hints != nullptr) shared_.kept_hints->read(record_, read_hint_);
-  if (!read_hint_.empty()) return read_hint_;
+  if (read_hint_.empty()) read_stored_hint();
+  if (!read_hint_.empty()) source_ = Source::hinted_record;
+  return read_hint_;
+}
+
+void SampleContext::read_stored_hint() {
   try {
     shared_.stored_hints->stored_hint(record_, read_hint_);
   } catch (...) {  // a sample never depends on its hint
     read_hint_.clear();
     hint_failure_ = text_of_exception();
   }
-  return read_hint_;
 }
 
 void SampleContext::keep_hint(std::span<const std::byte> hint) {
@@ -52,13 +58,32 @@ void SampleContext::keep_hint(std::span<const std::byte> hint) {
 std::span<const std::byte> SampleContext::cached() {
   if (shared_.cache == nullptr) return {};
   const std::span<const std::byte> kept = shared_.cache->find(record_);
-  from_cache_ = !kept.empty();
+  if (!kept.empty()) source_ = Source::cache;
   return kept;
 }
 
 std::span<std::byte> SampleContext::room_in_cache() {
-  if (shared_.cache != nullptr && room_.empty() && !from_cache_) room_ = shared_.cache->take();
+  if (shared_.cache != nullptr && room_.empty() && source_ != Source::cache)
+    room_ = shared_.cache->take();
   return room_;
+}
+
+std::span<const std::byte> SampleContext::recoded() {
+  if (shared_.recoded == nullptr) return {};
+  const std::span<const std::byte> kept = shared_.recoded->find(record_);
+  if (!kept.empty()) source_ = Source::cache;
+  return kept;
+}
+
+bool SampleContext::wants_recoded(std::size_t stored_bytes) const {
+  return shared_.recoded != nullptr && shared_.recoded->wants(record_, stored_bytes);
+}
+
+void SampleContext::keep_recoded(std::span<const std::byte> form) {
+  if (shared_.recoded == nullptr) return;
+  form_ = form;
+  keeps_form_ = true;
+  if (!form.empty()) source_ = Source::recoded_now;
 }
 
 void SampleContext::enter_stage(std::size_t stage) {

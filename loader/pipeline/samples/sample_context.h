@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/recoded_records.h"
 #include "cache/record_hints.h"
 #include "cache/sample_cache.h"
 
@@ -35,6 +36,8 @@ class SampleContext {
     const Dataset* stored_hints = nullptr;
     /// Null: samples are not cached.
     SampleCache* cache = nullptr;
+    /// Null: recoded records are not cached.
+    RecodedRecords* recoded = nullptr;
     /// Null: stages are not reported.
     ProfilerRanges* profiler = nullptr;
     /// Names of the stages for the profiler.
@@ -55,11 +58,13 @@ class SampleContext {
                Clock::time_point begin);
   /// Ends the time of the sample's current stage, and returns its end.
   static Clock::time_point finish(Sample& sample);
-  /// Keeps the hint, and adds the bytes that were made in `room_in_cache` to the cache. Call it
-  /// after the sample is made.
+  /// Keeps the hint, and adds the bytes that were made in `room_in_cache` and the recoded record to
+  /// their caches. Call it after the sample is made.
   void store();
-  /// Whether the sample was made from cached bytes.
-  bool from_cache() const { return from_cache_; }
+  /// Source of a sample.
+  enum class Source : std::uint8_t { record, hinted_record, recoded_now, cache };
+  static constexpr std::size_t source_count = 4;
+  Source source() const { return source_; }
   /// Message of the exception of `Dataset::stored_hint`; empty if it did not throw.
   const std::string& hint_failure() const { return hint_failure_; }
 
@@ -69,6 +74,9 @@ class SampleContext {
   void keep_hint(std::span<const std::byte> hint);
   std::span<const std::byte> cached();
   std::span<std::byte> room_in_cache();
+  std::span<const std::byte> recoded();
+  bool wants_recoded(std::size_t stored_bytes) const;
+  void keep_recoded(std::span<const std::byte> form);
   void enter_stage(std::size_t stage);
   void leave_stage();
   void show_pause();
@@ -76,6 +84,8 @@ class SampleContext {
   void end();
 
  private:
+  void read_stored_hint();
+
   std::atomic<std::size_t>* now_in_;
   Shared shared_{};
   std::uint64_t record_ = 0;
@@ -86,7 +96,10 @@ class SampleContext {
   std::string hint_failure_;
   /// Memory that `room_in_cache` returned for this sample, not added to the cache yet.
   std::span<std::byte> room_{};
-  bool from_cache_ = false;
+  /// Argument of `keep_recoded`.
+  std::span<const std::byte> form_{};
+  bool keeps_form_ = false;
+  Source source_ = Source::record;
   bool in_range_ = false;
 };
 

@@ -56,6 +56,7 @@ SampleMaker::SampleMaker(Setup setup)
   SampleContext::Shared shared{.kept_hints = caches_.hints.get(),
                                .stored_hints = has_hints ? dataset_.get() : nullptr,
                                .cache = caches_.cache.get(),
+                               .recoded = caches_.recoded.get(),
                                .profiler = profiler_};
   if (profiler_ != nullptr) shared.stage_names = std::span(range_names_).subspan(1);
   for (unsigned number = 0; number < setup.workers; ++number) {
@@ -197,14 +198,35 @@ WorkCounts SampleMaker::counts() const {
   for (const auto& worker : workers_) {
     counts.samples += worker->samples.value();
     counts.encoded_bytes += worker->encoded_bytes.value();
-    counts.cache.hits += worker->cache_hits.value();
-    counts.cache.misses += worker->cache_misses.value();
+    for (std::size_t source = 0; source < counts.made_from.size(); ++source) {
+      counts.made_from[source] += worker->made_from[source].value();
+      counts.made_from_ns[source] += worker->made_from_ns[source].value();
+    }
     worker->decoders.add_to(counts.decoders);
     worker->decoder_ns.add_to(counts.decoder_ns);
     for (std::size_t stage = 0; stage < stages_.size(); ++stage)
       worker->stages[stage].add_to(counts.stages[stage]);
   }
   return counts;
+}
+
+CacheReport SampleMaker::cache_report(const WorkCounts& now, const WorkCounts& base) const {
+  const auto of = [&](SampleContext::Source source) {
+    const auto number = static_cast<std::size_t>(source);
+    return SampleTime{
+        now.made_from[number] - base.made_from[number],
+        static_cast<double>(now.made_from_ns[number] - base.made_from_ns[number]) / 1e9};
+  };
+  using Source = SampleContext::Source;
+  const SampleTime hits = of(Source::cache);
+  CacheReport report{.hits = hits.samples,
+                     .hit_seconds = hits.seconds,
+                     .recoded = of(Source::recoded_now),
+                     .hinted = of(Source::hinted_record),
+                     .plain = of(Source::record)};
+  if (caches_.has_cache())
+    report.misses = report.recoded.samples + report.hinted.samples + report.plain.samples;
+  return report;
 }
 
 std::uint64_t SampleMaker::samples_by(unsigned first, unsigned workers) const {
@@ -225,6 +247,7 @@ std::size_t SampleMaker::hint_bytes() const {
 }
 
 std::size_t SampleMaker::cache_bytes() const {
+  if (caches_.recoded != nullptr) return caches_.recoded->bytes();
   return caches_.cache != nullptr ? caches_.cache->bytes() : 0;
 }
 

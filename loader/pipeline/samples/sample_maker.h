@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "cache/recoded_records.h"
 #include "cache/record_hints.h"
 #include "cache/sample_cache.h"
 #include "pipeline/samples/sample_context.h"
@@ -37,6 +38,10 @@ namespace millrace {
 struct RecordCaches {
   std::shared_ptr<RecordHints> hints{};
   std::shared_ptr<SampleCache> cache{};
+  std::shared_ptr<RecodedRecords> recoded{};
+
+  /// Whether `PipelineOptions::cache_bytes` has an effect.
+  bool has_cache() const { return cache != nullptr || recoded != nullptr; }
 };
 
 /// Work of the sample workers: reads a record and makes its sample in the slot, with the policy for
@@ -113,6 +118,8 @@ class SampleMaker {
   void finish_batch(const BatchTask& task, unsigned worker);
 
   WorkCounts counts() const;
+  /// Returns the cache's figures between two counts.
+  CacheReport cache_report(const WorkCounts& now, const WorkCounts& base) const;
   /// Number of samples made by `workers` workers from number `first` on.
   std::uint64_t samples_by(unsigned first, unsigned workers) const;
   /// Total time that workers have spent on samples so far.
@@ -120,7 +127,7 @@ class SampleMaker {
   std::uint64_t bad_records() const;
   /// Size of the record hints in bytes, over all pipelines that share them.
   std::size_t hint_bytes() const;
-  /// Size of the sample cache in bytes, over all pipelines that share it.
+  /// Size of the cache in bytes, over all pipelines that share it.
   std::size_t cache_bytes() const;
   std::vector<BadRecord> bad_record_list() const;
   /// Warnings about optional calls of the dataset that threw.
@@ -183,8 +190,9 @@ class SampleMaker {
     SingleWriterCounter busy_ns;
     SingleWriterCounter samples;
     SingleWriterCounter encoded_bytes;
-    SingleWriterCounter cache_hits;
-    SingleWriterCounter cache_misses;
+    /// By `SampleContext::Source`.
+    std::array<SingleWriterCounter, SampleContext::source_count> made_from;
+    std::array<SingleWriterCounter, SampleContext::source_count> made_from_ns;
   };
   friend class WorkerSource;
 

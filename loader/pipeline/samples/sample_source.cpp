@@ -180,14 +180,18 @@ void WorkerSource::end(SampleLane& lane, const Status& status) {
   if (lost.is_ok() && status.is_ok()) {
     if (lane.poison) check_written(lane);
     lane.context.store();
-    if (maker_.caches_.cache != nullptr)
-      (lane.context.from_cache() ? worker_.cache_hits : worker_.cache_misses).add(1);
     decoder_name = lane.subject->sample.decoder_name();
   }
   note_stages(lane);
-  if (decoder_name != nullptr) {
-    worker_.decoders.add(decoder_name);
-    worker_.decoder_ns.add(decoder_name, std::reduce(lane.stage_ns.begin(), lane.stage_ns.end()));
+  if (lost.is_ok() && status.is_ok()) {
+    const std::uint64_t ns = std::reduce(lane.stage_ns.begin(), lane.stage_ns.end());
+    const auto source = static_cast<std::size_t>(lane.context.source());
+    worker_.made_from[source].add(1);
+    worker_.made_from_ns[source].add(ns);
+    if (decoder_name != nullptr) {
+      worker_.decoders.add(decoder_name);
+      worker_.decoder_ns.add(decoder_name, ns);
+    }
   }
   lane.subject.reset();
   judge(lane, lost.is_ok() ? status : lost);

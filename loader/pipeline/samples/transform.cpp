@@ -86,6 +86,18 @@ std::span<std::byte> Sample::room_in_cache() {
   return context_ != nullptr ? context_->room_in_cache() : std::span<std::byte>();
 }
 
+std::span<const std::byte> Sample::recoded() {
+  return context_ != nullptr ? context_->recoded() : std::span<const std::byte>();
+}
+
+bool Sample::wants_recoded(std::size_t stored_bytes) const {
+  return context_ != nullptr && context_->wants_recoded(stored_bytes);
+}
+
+void Sample::keep_recoded(std::span<const std::byte> form) {
+  if (context_ != nullptr) context_->keep_recoded(form);
+}
+
 void Sample::note_stage() {
   if (context_ != nullptr) context_->enter_stage(stage_);
 }

@@ -4,6 +4,7 @@
 #include <millrace/report.h>
 #include <millrace/trace.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +35,9 @@ struct WorkCounts {
   std::uint64_t encoded_bytes = 0;
   std::map<std::string, std::uint64_t> decoders{};
   std::map<std::string, std::uint64_t> decoder_ns{};
-  CacheReport cache{};
+  /// Samples, and nanoseconds in the transform's stages, by `SampleContext::Source`.
+  std::array<std::uint64_t, 4> made_from{};
+  std::array<std::uint64_t, 4> made_from_ns{};
   /// One per stage of a sample: "read", then the transform's stages.
   std::vector<Histogram> stages{};
 };

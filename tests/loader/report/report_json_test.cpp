@@ -32,7 +32,7 @@ TEST(ReportJson, HasEachMemberUnderItsName) {
   report.bad_records = 2;
   report.bad_record_list = {{17, "cat\xff.jpg", "cut short"}};
   report.memory = {1000, 200, 100, 30, 40, 50, 60, 70, 80};
-  report.cache = {120, 80};
+  report.cache = {120, 80, 1.5, {30, 2.5}, {20, 3.5}, {10, 4.5}};
   report.verdict = {Bound::transform, "decode", 0.9, 1.75, "step", "decode bounds it", "do this"};
   const Json json = json_of(report);
   EXPECT_EQ(json["pipeline"], "train");
@@ -65,7 +65,12 @@ TEST(ReportJson, HasEachMemberUnderItsName) {
   EXPECT_EQ(json["memory"]["scratch_limit_bytes"], 60);
   EXPECT_EQ(json["memory"]["index_limit_bytes"], 70);
   EXPECT_EQ(json["memory"]["cache_limit_bytes"], 80);
-  EXPECT_EQ(json["cache"], (Json{{"hits", 120}, {"misses", 80}}));
+  EXPECT_EQ(json["cache"], (Json{{"hits", 120},
+                                 {"misses", 80},
+                                 {"hit_seconds", 1.5},
+                                 {"recoded", {{"samples", 30}, {"seconds", 2.5}}},
+                                 {"hinted", {{"samples", 20}, {"seconds", 3.5}}},
+                                 {"plain", {{"samples", 10}, {"seconds", 4.5}}}}));
   EXPECT_EQ(json["verdict"]["bound"], "transform");
   EXPECT_EQ(json["verdict"]["speedup_limit"], 1.75);
 }

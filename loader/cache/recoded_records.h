@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "cache/cache_budget.h"
+
+namespace millrace {
+
+/// Cache of records in a form that transforms process faster than the stored one. Entries are not
+/// evicted, as in `SampleCache`. Each entry is an allocation of its own, whose pages the adding
+/// thread touches first: so they lie on that thread's node. Thread-safe, without locks.
+class RecodedRecords {
+ public:
+  /// For the records 0 to `records` - 1. The budget counts all memory, with 8 bytes for each record
+  /// and `overhead_bytes` for each entry.
+  RecodedRecords(std::uint64_t records, std::shared_ptr<CacheBudget> budget);
+  ~RecodedRecords();
+  RecodedRecords(const RecodedRecords&) = delete;
+  RecodedRecords& operator=(const RecodedRecords&) = delete;
+
+  static constexpr std::size_t overhead_bytes = 64;
+
+  /// Raises the budget's limit to `bytes`, and allocates the table if there is room for it.
+  void allow(std::size_t bytes);
+  /// Whether there was room for the table.
+  bool has_table() const { return table_.load(std::memory_order_acquire) != nullptr; }
+  std::size_t limit() const { return budget_->limit(); }
+  /// Bytes that this cache holds of the budget.
+  std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+  /// Returns a record's form, valid as long as the cache lives. Empty if it has none.
+  std::span<const std::byte> find(std::uint64_t record) const;
+  /// Whether the form of a record that is stored in `stored_bytes` bytes should be made: it was not
+  /// tried yet, and may find room.
+  bool wants(std::uint64_t record, std::size_t stored_bytes) const;
+  /// Adds a copy of a record's form. Empty means that the record has none. Does nothing if an entry
+  /// exists or the budget has no room.
+  void keep(std::uint64_t record, std::span<const std::byte> form);
+
+ private:
+  /// The bytes of an entry follow it in memory.
+  struct Entry {
+    std::size_t bytes;
+  };
+  static constexpr Entry none{0};
+
+  const std::uint64_t records_;
+  const std::shared_ptr<CacheBudget> budget_;
+  /// A pointer for each record: null before the first try, `none` if the record has no form. A
+  /// thread that reads a pointer also sees the bytes that it points to.
+  std::atomic<std::atomic<const Entry*>*> table_{nullptr};
+  // Plain values: relaxed memory order is enough.
+  std::atomic<std::size_t> bytes_{0};
+  std::atomic<bool> full_{false};
+};
+
+}  // namespace millrace
