@@ -62,11 +62,13 @@ void check_operation(const Operation& operation, const std::string& place);
 class ParameterReader final : public Parameters {
  public:
   ParameterReader(const RecipeJson& object, const char* what, std::string source)
-      : object_(object), source_(std::move(source)) {
+      : object_(object), what_(what), source_(std::move(source)) {
     if (!object.is_object())
       refuse_parameter(source_, what + std::string(" must be an object in { }"));
   }
 
+  /// Returns what the object describes: "the recipe".
+  const char* what() const { return what_; }
   const RecipeJson* find(const char* key) {
     known_.emplace_back(key);
     const auto found = object_.find(key);
@@ -265,6 +267,7 @@ class ParameterReader final : public Parameters {
   }
 
   const RecipeJson& object_;
+  const char* const what_;
   std::string source_;
   std::vector<const char*> known_;
   std::optional<Size> output_;

@@ -116,8 +116,8 @@ void read_operations(ParameterReader& reader, bool has_output, Size& output,
     if (!given) continue;
     if (has_output && *given != output)
       refuse_parameter(source, place_of(ops, ops.size() - 1) + " has \"size\" " +
-                                   std::to_string(given->width) + " and the recipe \"output\" [" +
-                                   std::to_string(output.width) + "," +
+                                   std::to_string(given->width) + " and " + reader.what() +
+                                   " \"output\" [" + std::to_string(output.width) + "," +
                                    std::to_string(output.height) + "]; leave one out");
     has_output = true;
     output = *given;

@@ -58,6 +58,9 @@ bool fits(const std::vector<std::int16_t>& blocks, const std::array<std::uint16_
 struct JpegRecoder::State {
   explicit State(std::uint64_t max_scan_pixels) : libjpeg(max_scan_pixels) {}
 
+  template <typename Make>
+  Status open_and_make(std::span<const std::byte> jpeg, const DecodeLimits& limits,
+                       const Make& make);
   bool read_by_stages();
   bool read_progressive();
   void clear_outside();
@@ -66,6 +69,7 @@ struct JpegRecoder::State {
   Status read_by_libjpeg();
   Status fit() const;
   Status make_record(std::span<const std::byte> jpeg, std::vector<std::byte>& record);
+  Status make_pixel_record(bool progressive, std::vector<std::byte>& record);
   Status restore(std::span<const std::byte> record);
 
   Libjpeg libjpeg;
@@ -73,7 +77,7 @@ struct JpegRecoder::State {
   jpeg::EntropyDecoder entropy;
   jpeg::Script script;
   jpeg::ProgressiveEntropyDecoder progressive_entropy;
-  jpeg::ProgressiveCoefficients progressive;
+  jpeg::ProgressiveCoefficients progressive_coefficients;
   jpeg::CoefficientRow row;
   Coefficients all;
   std::vector<std::uint8_t> skeleton;
@@ -86,29 +90,34 @@ JpegRecoder::JpegRecoder(std::shared_ptr<DecodeBudget> budget)
       state_(std::make_unique<State>(budget_->limits().max_scan_pixels)) {}
 JpegRecoder::~JpegRecoder() = default;
 
-Status JpegRecoder::store(std::span<const std::byte> jpeg, std::vector<std::byte>& record) {
+/// Opens a file and calls `make` with its header and size, if its number of pixels is allowed.
+template <typename Make>
+Status JpegRecoder::State::open_and_make(std::span<const std::byte> jpeg,
+                                         const DecodeLimits& limits, const Make& make) {
   use_right_set(jpeg::stages);
   use_right_set(coefficients::expansion);
-  State& state = *state_;
-  Libjpeg& libjpeg = state.libjpeg;
   if (Status opened = libjpeg.open(jpeg); !opened.is_ok()) return opened;
   const jpeg_decompress_struct& image = libjpeg.image();
   const Size size{static_cast<int>(image.image_width), static_cast<int>(image.image_height)};
-  Status made = check_pixels(size, budget_->limits());
-  if (const char* other = made.is_ok() ? jpeg::read_layout(image, state.frame) : nullptr)
-    made = Status::bad(std::string("its pixels need ") + other);
-  if (made.is_ok()) {
-    // The blocks of libjpeg, ours, and the files.
-    const std::uint64_t needed = libjpeg.all_coefficient_bytes() + bytes_of_blocks(state.frame) +
-                                 5 * std::uint64_t{jpeg.size()};
-    made = check_memory(size, needed, budget_->limits());
-    if (made.is_ok()) {
-      const DecodeBudget::Reservation reservation = budget_->take(needed);
-      made = state.make_record(jpeg, record);
-    }
-  }
+  Status made = check_pixels(size, limits);
+  if (made.is_ok()) made = make(image, size);
   libjpeg.end();
   return made;
+}
+
+Status JpegRecoder::store(std::span<const std::byte> jpeg, std::vector<std::byte>& record) {
+  State& state = *state_;
+  const DecodeLimits& limits = budget_->limits();
+  return state.open_and_make(jpeg, limits, [&](const jpeg_decompress_struct& image, Size size) {
+    if (const char* other = jpeg::read_layout(image, state.frame))
+      return Status::bad(std::string("its pixels need ") + other);
+    // The blocks of libjpeg, ours, and the files.
+    const std::uint64_t needed = state.libjpeg.all_coefficient_bytes() +
+                                 bytes_of_blocks(state.frame) + 5 * std::uint64_t{jpeg.size()};
+    if (Status allowed = check_memory(size, needed, limits); !allowed.is_ok()) return allowed;
+    const DecodeBudget::Reservation reservation = budget_->take(needed);
+    return state.make_record(jpeg, record);
+  });
 }
 
 /// Makes the record of the opened file.
@@ -137,44 +146,42 @@ Status JpegRecoder::State::make_record(std::span<const std::byte> jpeg,
 }
 
 Status JpegRecoder::store_pixels(std::span<const std::byte> jpeg, std::vector<std::byte>& record) {
-  use_right_set(jpeg::stages);
-  use_right_set(coefficients::expansion);
   State& state = *state_;
-  Libjpeg& libjpeg = state.libjpeg;
-  if (Status opened = libjpeg.open(jpeg); !opened.is_ok()) return opened;
-  const jpeg_decompress_struct& image = libjpeg.image();
-  const Size size{static_cast<int>(image.image_width), static_cast<int>(image.image_height)};
-  Status made = check_pixels(size, budget_->limits());
-  const bool progressive = image.progressive_mode != FALSE;
-  const std::uint64_t max_scan_pixels = budget_->limits().max_scan_pixels;
-  if (made.is_ok() &&
-      (static_cast<std::uint64_t>(pixels_of(size)) > max_scan_pixels ||
-       jpeg::read_frame(image, state.frame) != nullptr ||
-       (progressive && !jpeg::read_script(image, state.frame, max_scan_pixels, state.script))))
-    made = Status::bad("its pixels need libjpeg-turbo");
-  if (made.is_ok()) {
+  const DecodeLimits& limits = budget_->limits();
+  return state.open_and_make(jpeg, limits, [&](const jpeg_decompress_struct& image, Size size) {
+    const bool progressive = image.progressive_mode != FALSE;
+    if (static_cast<std::uint64_t>(pixels_of(size)) > limits.max_scan_pixels ||
+        jpeg::read_frame(image, state.frame) != nullptr ||
+        (progressive &&
+         !jpeg::read_script(image, state.frame, limits.max_scan_pixels, state.script)))
+      return Status::bad("its pixels need libjpeg-turbo");
     // The coefficients, and twice a record that has them all at their largest bytes.
     const std::uint64_t needed = 2 * bytes_of_blocks(state.frame) + 4 * std::uint64_t{jpeg.size()} +
                                  (progressive ? jpeg::ProgressiveCoefficients::bytes_for(
                                                     state.frame, state.script.refined_bits)
                                               : 0);
-    made = check_memory(size, needed, budget_->limits());
-    if (made.is_ok()) {
-      const DecodeBudget::Reservation reservation = budget_->take(needed);
-      state.all.shape(state.frame);
-      if (!(progressive ? state.read_progressive() : state.read_by_stages()))
-        made = Status::bad("its pixels need libjpeg-turbo");
-      if (made.is_ok()) made = state.fit();
-      if (made.is_ok() && !write_record(state.frame, state.all, {}, record))
-        made = Status::bad("its record would have 4 GiB or more");
-      if (needed > DecodeBudget::small_bytes) {
-        state.all = {};
-        state.progressive.free_memory();
-      }
+    if (Status allowed = check_memory(size, needed, limits); !allowed.is_ok()) return allowed;
+    const DecodeBudget::Reservation reservation = budget_->take(needed);
+    Status made = state.make_pixel_record(progressive, record);
+    if (needed > DecodeBudget::small_bytes) {
+      state.all = {};
+      state.progressive_coefficients.free_memory();
     }
-  }
-  libjpeg.end();
-  return made;
+    return made;
+  });
+}
+
+/// Makes the record of the pixels of the opened file, whose frame and script have been read.
+Status JpegRecoder::State::make_pixel_record(bool progressive, std::vector<std::byte>& record) {
+  all.shape(frame);
+  if (!(progressive ? read_progressive() : read_by_stages()))
+    return Status::bad("its pixels need libjpeg-turbo");
+  if (!progressive && entropy.skipped_stray_bytes())
+    return Status::bad("it has stray bytes, which are counted whenever it is decoded");
+  if (Status fits = fit(); !fits.is_ok()) return fits;
+  if (!write_record(frame, all, {}, record))
+    return Status::bad("its record would have 4 GiB or more");
+  return Status::ok();
 }
 
 /// Returns a bad status for coefficients that a record cannot have.
@@ -189,16 +196,16 @@ Status JpegRecoder::State::fit() const {
 /// Reads the coefficients of a progressive file by our own entropy stage. Returns false for data
 /// that libjpeg must decide about.
 bool JpegRecoder::State::read_progressive() {
-  progressive.shape(frame, script.refined_bits,
-                    {.first_column = 0,
-                     .end_column = frame.mcus_across,
-                     .first_row = 0,
-                     .end_row = frame.mcus_down});
-  if (!progressive_entropy.decode(frame, script, progressive)) return false;
+  progressive_coefficients.shape(frame, script.refined_bits,
+                                 {.first_column = 0,
+                                  .end_column = frame.mcus_across,
+                                  .first_row = 0,
+                                  .end_row = frame.mcus_down});
+  if (!progressive_entropy.decode(frame, script, progressive_coefficients)) return false;
   row.shape(frame, frame.mcus_across);
   std::array<std::int16_t*, 3> to = begins();
   for (int mcu_row = 0; mcu_row < frame.mcus_down; ++mcu_row) {
-    progressive.copy_row(frame, mcu_row, row);
+    progressive_coefficients.copy_row(frame, mcu_row, row);
     take_row(to);
   }
   clear_outside();
@@ -211,8 +218,8 @@ void JpegRecoder::State::clear_outside() {
     std::vector<std::int16_t>& blocks = all.blocks[static_cast<std::size_t>(component)];
     const auto across = static_cast<std::size_t>(coefficients::blocks_across(frame, component));
     const auto down = static_cast<std::size_t>(coefficients::blocks_down(frame, component));
-    const auto inside_across = static_cast<std::size_t>(progressive[component].across);
-    const auto inside_down = static_cast<std::size_t>(progressive[component].down);
+    const auto inside_across = static_cast<std::size_t>(progressive_coefficients[component].across);
+    const auto inside_down = static_cast<std::size_t>(progressive_coefficients[component].down);
     for (std::size_t y = 0; y < down; ++y) {
       const std::size_t inside = y < inside_down ? inside_across : 0;
       std::fill_n(blocks.data() + (y * across + inside) * coefficients::block_values,

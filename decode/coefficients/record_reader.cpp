@@ -159,9 +159,9 @@ bool RecordReader::make_samples(int component, int row, int first, int count,
       return false;
     const int before = first - tile * tile_blocks;
     const int first_group = std::max(before, 0) / group_blocks;
-    const int groups = before + count > group_blocks ? 2 : 1;
+    const int end_group = before + count > group_blocks ? 2 : 1;
     const std::ptrdiff_t at = first_group * group_blocks - before;
-    transform_tile(bytes, first_group, groups, steps, samples + at * jpeg::block_side, stride);
+    transform_tile(bytes, first_group, end_group, steps, samples + at * jpeg::block_side, stride);
   }
   return true;
 }

@@ -163,6 +163,11 @@ TEST(Views, AreRefusedWithTheirNames) {
   EXPECT_EQ(why_not(R"({"views": {"local": {"crops": 6}}})"),
             "train.json: views: \"local\": unknown key \"crops\"; there are \"count\", \"output\", "
             "\"ops\"");
+  EXPECT_EQ(
+      why_not(R"({"views": {"local": {"output": [96, 96],
+                       "ops": [{"op": "random_resized_crop", "size": 64}]}}})"),
+      "train.json: views: \"local\": ops[0] (random_resized_crop) has \"size\" 64 and the view "
+      "\"output\" [96,96]; leave one out");
   EXPECT_EQ(why_not(R"({"views": {"local": {"ops": [{"op": "five_crop"}]}}})"),
             "train.json: views: \"local\": the operations make 5 images; a view's operations make "
             "one, \"count\" times");

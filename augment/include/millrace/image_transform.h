@@ -33,8 +33,9 @@ Recipe recipe_for(const Recipe& recipe, const Dataset& dataset);
 /// For a recipe whose last operation flips on the device, the images are not flipped, and a field
 /// says whether the device flips them:
 ///     flip   uint8  scalar   1 where "image" is to be flipped (`FieldSpec::flips`).
-/// Last come the fields of the recipe's `views`, which are images, too. Of a seed of 64 bits, the
-/// sample's first draw, image n of all views has the random numbers of stream n, from 1 on.
+/// Last come the fields of the recipe's `views`, which are images, too. Their image n, counted from
+/// 1 over all views, draws from `Random(seed, n)`. The seed is what the sample's `Random` gives
+/// first, as 64 bits.
 /// A pipeline uses the transform of `recipe_for` its dataset. So batches have no label if the
 /// records have none, and text of varying length if the label is text.
 ///

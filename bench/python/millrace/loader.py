@@ -78,10 +78,10 @@ class Loader:
             step(batch["image"].torch(), batch["label"].torch())
 
     `dataset` is a path, a `Dataset`, or records in Python (`Dataset.from_records`); several are
-    joined by `concat_datasets`. `recipe` is a
-    preset, a recipe, the path of one, or a transform; `size` is the width and height that a preset
-    makes. Images are uint8, [samples, height, width, channels]. With `dtype`, `layout`, `mean` or
-    `std` they are converted, by default to float32, [samples, channels, height, width].
+    joined by `concat_datasets`. `recipe` is a preset, a recipe, the path of one, or a transform;
+    `size` is the width and height that a preset makes. Images are uint8, [samples, height, width,
+    channels]. With `dtype`, `layout`, `mean` or `std` they are converted, by default to float32,
+    [samples, channels, height, width].
 
     `device` is "host" or "cuda:N". On a GPU, batches are taken on PyTorch's current stream if
     PyTorch is imported. `stream` sets another one; 0 waits until the host can read the data.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <tuple>
 
 #include "base/exception_text.h"
 #include "dataset/joined_dataset.h"
@@ -193,6 +194,7 @@ std::string SampleMaker::stage_name(std::size_t stage) const {
 }
 
 WorkCounts SampleMaker::counts() const {
+  static_assert(std::tuple_size_v<decltype(WorkCounts::made_from)> == SampleContext::source_count);
   WorkCounts counts;
   counts.stages.resize(stages_.size());
   for (const auto& worker : workers_) {

@@ -71,6 +71,15 @@ TEST(CoefficientRecord, FilesThatWouldNotBeRestoredStayJpegs) {
   EXPECT_FALSE(reason_to_stay({}).empty());
 }
 
+TEST(CoefficientRecord, AFileWithStrayBytesHasNoRecordOfItsPixels) {
+  Recoder recoder;
+  const Bytes jpeg = sample_jpeg();
+  Bytes stray = jpeg;
+  stray.insert(stray.end() - 2, std::byte{0});
+  EXPECT_TRUE(recoder.pixel_record_of(stray).empty()) << "it would not be reported as repaired";
+  EXPECT_FALSE(recoder.pixel_record_of(jpeg).empty());
+}
+
 TEST(CoefficientRecord, BytesBesideTheScansAreRestored) {
   Recoder recoder;
   Bytes jpeg = sample_jpeg();
