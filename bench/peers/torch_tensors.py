@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch's DataLoader with decode_jpeg and torchvision's transforms of tensors, in processes."""
+
+import common
+import torch
+from torchvision.io import decode_jpeg, read_file
+from torchvision.transforms import v2
+
+
+class Photos(torch.utils.data.Dataset):
+    def __init__(self, photos):
+        self.files = common.files(photos)
+        self.transform = v2.Compose([v2.RandomResizedCrop(common.SIZE), v2.RandomHorizontalFlip()])
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        return self.transform(decode_jpeg(read_file(self.files[index]), mode="RGB")), 0
+
+
+def batches(photos):
+    loader = torch.utils.data.DataLoader(
+        Photos(photos),
+        batch_size=common.BATCH,
+        shuffle=True,
+        num_workers=common.THREADS,
+        persistent_workers=True,
+        prefetch_factor=4,
+        drop_last=True,
+    )
+    return common.forever(loader)
+
+
+def crop(path, box):
+    x, y, width, height = box
+    image = decode_jpeg(read_file(path), mode="RGB")
+    resized = v2.functional.resized_crop(image, y, x, height, width, [common.SIZE] * 2)
+    return resized.permute(1, 2, 0).numpy()
