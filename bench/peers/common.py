@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 THREADS, BATCH, SIZE = 2, 64, 224
+# Epochs of peers repeat the photographs, so that few epochs end in a window.
+REPEATS = 20
 SCALE, RATIO = (0.08, 1.0), (3 / 4, 4 / 3)
 WORK = Path(os.environ.get("PEERS_WORK", "build/peers"))
 

@@ -2,6 +2,7 @@
 """FFCV on a file that it wrote: images as JPEG, or as pixels of at most 512 a side."""
 
 import common
+import numpy as np
 from ffcv.fields import IntField, RGBImageField
 from ffcv.fields.basics import IntDecoder
 from ffcv.fields.rgb_image import RandomResizedCropRGBImageDecoder
@@ -38,6 +39,7 @@ def batches(photos, mode):
         batch_size=common.BATCH,
         num_workers=common.THREADS,
         order=OrderOption.RANDOM,
+        indices=np.tile(np.arange(len(common.files(photos))), common.REPEATS),
         os_cache=True,
         drop_last=True,
         pipelines={"image": images, "label": [IntDecoder(), ToTensor(), Squeeze()]},

@@ -6,7 +6,7 @@ import mlx.data
 
 
 def batches(photos):
-    paths = [{"file": path.encode()} for path in common.files(photos)]
+    paths = [{"file": path.encode()} for path in common.files(photos) * common.REPEATS]
     buffer = mlx.data.buffer_from_vector(paths)
     size = (common.SIZE, common.SIZE)
     while True:

@@ -12,6 +12,7 @@ from torchvision.transforms import functional
 def batches(photos):
     steps = [transforms.RandomResizedCrop(common.SIZE), transforms.RandomHorizontalFlip()]
     dataset = datasets.ImageFolder(photos, transforms.Compose([*steps, transforms.PILToTensor()]))
+    dataset = torch.utils.data.ConcatDataset([dataset] * common.REPEATS)
     loader = torch.utils.data.DataLoader(
         dataset,
         batch_size=common.BATCH,

@@ -9,7 +9,7 @@ from torchvision.transforms import v2
 
 class Photos(torch.utils.data.Dataset):
     def __init__(self, photos):
-        self.files = common.files(photos)
+        self.files = common.files(photos) * common.REPEATS
         self.transform = v2.Compose([v2.RandomResizedCrop(common.SIZE), v2.RandomHorizontalFlip()])
 
     def __len__(self):

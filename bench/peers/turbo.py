@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TurboLoader on a tar of the photographs. Its batches are float32."""
+"""TurboLoader on a tar of the photographs. Its batches are float32. Epochs are short."""
 
 import itertools
 import tarfile

@@ -49,7 +49,8 @@ def pss_mb():
 
 
 def rate(batches, seconds):
-    """Counts images after a warm-up as long as the window."""
+    """Counts images after a warm-up, which lasts as long as the window after the first batch."""
+    next(batches)
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         next(batches)
