@@ -7,6 +7,8 @@
 #   bash cmake/install_packages.sh build    to build library, command and examples (the default)
 #   bash cmake/install_packages.sh test     and the tests
 #   bash cmake/install_packages.sh ci       and the format, lint and sanitizer checks of .ci/run
+#
+#   bash cmake/install_packages.sh peers    what bench/peers needs, beside those of build
 set -euo pipefail
 
 fail() {
@@ -31,6 +33,9 @@ ci_packages=(ccache clang clang-format clang-tidy lld llvm qemu-system-x86
   busybox-static e2fsprogs python3-pip dpkg-dev file libtorch-dev python3-torch python3-numpy
   python3-torchvision)
 
+# FFCV is compiled with OpenCV, and SPDL loads the libraries of FFmpeg.
+peers_packages=(python3-dev python3-venv libopencv-dev ffmpeg)
+
 system=$(. /etc/os-release 2>/dev/null && printf '%s %s' "${ID:-}" "${VERSION_ID:-}") ||
   system=unknown
 case "$system" in  # each has the sanitizers' libraries of its own clang
@@ -43,8 +48,9 @@ case "$level" in
   build) ;;
   test) packages+=("${test_packages[@]}") ;;
   ci) packages+=("${test_packages[@]}" "${ci_packages[@]}") ;;
+  peers) packages+=("${peers_packages[@]}") ;;
   *)
-    printf 'usage: %s [build|test|ci]\n' "$0" >&2
+    printf 'usage: %s [build|test|ci|peers]\n' "$0" >&2
     exit 2
     ;;
 esac

@@ -5,9 +5,8 @@
 #
 # Measures other loaders and millrace on the JPEGs in the class folders of PHOTOS. Makes a venv of
 # packages from PyPI for each in build/peers (10 GB), and writes build/peers/table.md. A loader that
-# cannot be installed is skipped, with its reason in the table. FFCV needs libopencv-dev and
-# pkg-config, SPDL needs FFmpeg's libraries. With MILLRACE_LIBRARY (libmillrace.so) and
-# MILLRACE_COMMAND set, millrace is not built.
+# cannot be installed is skipped, with its reason in the table. With MILLRACE_LIBRARY
+# (libmillrace.so) and MILLRACE_COMMAND set, millrace is not built.
 set -euo pipefail
 if [ ! -d "${1:-}" ]; then
   sed -n '4s/^# *//p' "$0" >&2
@@ -15,6 +14,7 @@ if [ ! -d "${1:-}" ]; then
 fi
 photos=$(realpath "$1")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+bash cmake/install_packages.sh peers >&2
 work=$PWD/build/peers
 mkdir -p "$work"
 export PIP_DISABLE_PIP_VERSION_CHECK=1
