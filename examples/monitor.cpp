@@ -12,10 +12,13 @@
 #include <millrace/measure.h>
 #include <millrace/pipeline.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "arguments.h"
@@ -37,6 +40,7 @@ int main(int argc, char** argv) try {
   arguments.take("--batch-size", batch_size);
   arguments.take("--size", size);
   arguments.finish();
+  if (size < 1 || size > 65535) throw std::invalid_argument("--size must be from 1 to 65535");
 
   millrace::Pipeline train(
       millrace::open_dataset(arguments.dataset()),

@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <fstream>
 #include <ios>
+#include <locale>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 
 /// A callback of `millrace::measure::ReportFeed` that writes a file in Prometheus' text format
@@ -34,6 +36,7 @@ class PrometheusFile {
           stage.busy_seconds);
 
     std::ostringstream text;
+    text.imbue(std::locale::classic());
     text.precision(17);
     for (const auto& [name, series] : totals_) {
       text << "# TYPE " << name << " counter\n";

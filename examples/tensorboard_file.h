@@ -4,9 +4,9 @@
 #include <millrace/report.h>
 #include <unistd.h>
 
-#include <array>
 #include <bit>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>

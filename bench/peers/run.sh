@@ -42,6 +42,7 @@ if [ -n "${MILLRACE_LIBRARY:-}" ]; then
   export PYTHONPATH=$PWD/bench/python
   venv millrace numpy pillow
 else
+  rm -f "$work/millrace.installed"  # the sources may have changed
   venv millrace numpy pillow ./bench/python
 fi
 venv spdl spdl numpy pillow

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
+
+import common
 
 HERE = Path(__file__).parent
 
@@ -51,7 +54,7 @@ def run(work, peer, kind, *arguments):
     python = str(work / peer.venv / "bin" / "python")
     command = [python, "-B", str(HERE / "window.py"), kind, peer.module]
     command += [json.dumps(peer.arguments), *arguments]
-    environment = os.environ | {"PEERS_WORK": str(work), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = os.environ | {"PEERS_WORK": str(work / "made"), "TF_CPP_MIN_LOG_LEVEL": "3"}
     if peer.module != "own":
         environment.pop("PYTHONPATH", None)
     try:
@@ -94,6 +97,11 @@ def row(peer, windows, pixels):
 
 def main(photos, work, rounds, seconds):
     work = Path(work).resolve()
+    if not common.files(photos):
+        sys.exit(f"{photos}: found no JPEGs")
+    # Files that peers made of other photographs.
+    shutil.rmtree(work / "made", ignore_errors=True)
+    (work / "made").mkdir()
     reasons = {peer: skipped(work, peer) for peer in PEERS}
     windows, pixels = {}, {}
     for peer in [peer for peer in PEERS if reasons[peer] is None]:
@@ -104,10 +112,14 @@ def main(photos, work, rounds, seconds):
         if isinstance(first, str):
             reasons[peer] = first
     before = run(work, REFERENCE, "rate", photos, seconds)
+    if isinstance(before, str):
+        sys.exit(f"libjpeg-turbo: {before}")
     for _ in range(int(rounds)):
         for peer in [peer for peer in PEERS if reasons[peer] is None]:
             result = run(work, peer, "rate", photos, seconds)
             after = run(work, REFERENCE, "rate", photos, seconds)
+            if isinstance(after, str):
+                sys.exit(f"libjpeg-turbo: {after}")
             if isinstance(result, str):
                 reasons[peer] = result
             else:

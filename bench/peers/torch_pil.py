@@ -9,10 +9,8 @@ from torchvision import datasets, transforms
 from torchvision.transforms import functional
 
 
-def batches(photos):
-    steps = [transforms.RandomResizedCrop(common.SIZE), transforms.RandomHorizontalFlip()]
-    dataset = datasets.ImageFolder(photos, transforms.Compose([*steps, transforms.PILToTensor()]))
-    dataset = torch.utils.data.ConcatDataset([dataset] * common.REPEATS)
+def repeated(dataset):
+    """Yields the sizes of batches of a DataLoader over `dataset`, without an end."""
     loader = torch.utils.data.DataLoader(
         dataset,
         batch_size=common.BATCH,
@@ -23,6 +21,13 @@ def batches(photos):
         drop_last=True,
     )
     return common.forever(loader)
+
+
+def batches(photos):
+    steps = [transforms.RandomResizedCrop(common.SIZE), transforms.RandomHorizontalFlip()]
+    dataset = datasets.ImageFolder(photos, transforms.Compose([*steps, transforms.PILToTensor()]))
+    dataset = torch.utils.data.ConcatDataset([dataset] * common.REPEATS)
+    return repeated(dataset)
 
 
 def crop(path, box):

@@ -3,6 +3,7 @@
 
 import common
 import torch
+from torch_pil import repeated
 from torchvision.io import decode_jpeg, read_file
 from torchvision.transforms import v2
 
@@ -20,16 +21,7 @@ class Photos(torch.utils.data.Dataset):
 
 
 def batches(photos):
-    loader = torch.utils.data.DataLoader(
-        Photos(photos),
-        batch_size=common.BATCH,
-        shuffle=True,
-        num_workers=common.THREADS,
-        persistent_workers=True,
-        prefetch_factor=4,
-        drop_last=True,
-    )
-    return common.forever(loader)
+    return repeated(Photos(photos))
 
 
 def crop(path, box):

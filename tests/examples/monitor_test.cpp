@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <locale>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -106,12 +107,25 @@ TEST(PrometheusFile, HoldsTotalsAndTheLastValues) {
   EXPECT_THAT(left, ElementsAre("millrace.prom"));
 }
 
+TEST(PrometheusFile, IgnoresTheLocaleOfTheProgram) {
+  struct Grouped : std::numpunct<char> {
+    char do_thousands_sep() const override { return ','; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  const TemporaryFolder folder;
+  PrometheusFile file(folder / "millrace.prom");
+  const std::locale before = std::locale::global(std::locale(std::locale(), new Grouped));
+  file(report_of(4000));
+  std::locale::global(before);
+  EXPECT_THAT(contents_of(folder / "millrace.prom"), HasSubstr("} 4000\n"));
+}
+
 TEST(PrometheusFile, NamesAFileThatCannotBeWritten) {
   const TemporaryFolder folder;
   PrometheusFile file(folder / "missing" / "millrace.prom");
   try {
     file(report_of(8));
-    ADD_FAILURE() << "there is no error";
+    ADD_FAILURE() << "the error is missing";
   } catch (const std::runtime_error& error) {
     EXPECT_THAT(error.what(), HasSubstr("missing/millrace.prom"));
   }
@@ -264,9 +278,11 @@ TEST(Monitor, WritesBothFiles) {
   EXPECT_GT(events[1].scalars.at("millrace/samples_per_second"), 0);
 }
 
-TEST(Monitor, NamesAFileThatCannotBeWritten) {
+TEST(Monitor, SaysWhatIsWrong) {
   const TemporaryFolder folder;
   std::ofstream(folder / "file").close();
+  EXPECT_THAT(run_program({MILLRACE_MONITOR, MILLRACE_TRAIN_DATASET, "--size", "4294967328"}).err,
+              HasSubstr("--size must be from 1 to 65535"));
   EXPECT_THAT(run_program({MILLRACE_MONITOR, MILLRACE_TRAIN_DATASET, "--size", "32",
                            "--tensorboard", (folder / "file" / "runs").string()})
                   .err,

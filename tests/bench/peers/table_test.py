@@ -34,13 +34,16 @@ class TableTest(unittest.TestCase):
         python.parent.mkdir(parents=True)
         python.write_text(STAND_IN)
         python.chmod(0o755)
+        self.photos = self.work / "photos"
+        self.photos.mkdir()
+        (self.photos / "one.jpg").touch()
         self.addCleanup(setattr, table, "PEERS", table.PEERS)
 
     def rows(self, *peers):
         table.PEERS = list(peers)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            table.main("photos", str(self.work), "2", "1")
+            table.main(str(self.photos), str(self.work), "2", "1")
         return printed.getvalue().splitlines()[2:]
 
     def test_ratios_and_pixels_of_each_peer(self):
@@ -61,6 +64,18 @@ class TableTest(unittest.TestCase):
         )
         self.assertEqual(rows[0], "| A | skipped: ERROR: no matching distribution | | | |")
         self.assertEqual(rows[1], "| B | skipped: no such codec | | | |")
+
+    def test_files_made_of_other_photographs_are_not_used(self):
+        made = self.work / "made" / "millrace_first.lmdb"
+        made.parent.mkdir()
+        made.touch()
+        self.rows(table.Peer("A", "millrace", "exact"))
+        self.assertFalse(made.exists())
+
+    def test_a_folder_without_jpegs_is_an_error(self):
+        (self.photos / "one.jpg").unlink()
+        with self.assertRaisesRegex(SystemExit, "photos: found no JPEGs"):
+            self.rows(table.Peer("A", "millrace", "exact"))
 
     def test_the_median_and_range_are_of_ratios_to_both_neighbours(self):
         def one(rate):
