@@ -21,10 +21,10 @@ packages=(g++ cmake ninja-build pkg-config libtbb-dev liblmdb-dev libhwloc-dev
   libfmt-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev libarchive-dev libboost-math-dev
   libutfcpp-dev libpng-dev libwebp-dev libssl-dev libstb-dev)
 # Tests list the project's files by git. Micro-benchmarks compare with OpenCV's resize, tests with
-# Pillow's.
-test_packages=(git libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin libbenchmark-dev
-  python3 python3-pil python3-lmdb python3-msgpack python3-protobuf libopencv-core-dev
-  libopencv-imgproc-dev)
+# Pillow's. Boost.Context runs the threads of GPU kernels as fibres.
+test_packages=(git libgtest-dev libgmock-dev libboost-context-dev libopenmpi-dev openmpi-bin
+  libbenchmark-dev python3 python3-pil python3-lmdb python3-msgpack python3-protobuf
+  libopencv-core-dev libopencv-imgproc-dev)
 # llvm contains the symbolizer, which adds function names to sanitizer reports. tests/numa_vm.sh
 # needs QEMU, busybox and e2fsprogs; cmake/install_cuda.sh needs pip. Libtorch is large, and few
 # users of the tests need what is tested with it: <millrace/torch.h>, examples/resnet18,

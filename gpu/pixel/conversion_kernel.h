@@ -54,8 +54,6 @@ inline constexpr unsigned any_blocks = 8;
 inline constexpr unsigned warp_threads = 32;
 
 struct ConversionArguments {
-  static constexpr bool has_barrier = true;
-
   const std::uint8_t* source = nullptr;
   std::uint8_t* destination = nullptr;
   const std::uint8_t* flips = nullptr;

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loading and enqueuing of kernels. A kernel takes one struct with its arguments. The struct's
-// `has_barrier` says whether the kernel calls `__syncthreads()`; the stand-in of the tests needs
-// that.
+// Loading and enqueuing of kernels. A kernel takes one struct with its arguments.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
-#include <type_traits>
 
 namespace millrace::kernels {
 
@@ -24,7 +21,6 @@ cudaError_t load_kernel(void (*kernel)(Arguments)) {
 template <typename Arguments>
 cudaError_t enqueue(void (*kernel)(Arguments), std::size_t blocks, unsigned threads,
                     Arguments arguments, cudaStream_t stream) {
-  static_assert(std::is_same_v<decltype(Arguments::has_barrier), const bool>);
   void* parameters[] = {&arguments};
   return cudaLaunchKernel(reinterpret_cast<const void*>(kernel),
                           dim3(static_cast<unsigned>(blocks)), dim3(threads), parameters, 0,

@@ -44,8 +44,6 @@ inline constexpr unsigned word_bytes = 4;
 inline constexpr unsigned mix_chunk = mix_threads * mix_words * mix_rounds * word_bytes;
 
 struct MixArguments {
-  static constexpr bool has_barrier = false;
-
   std::uint8_t* images = nullptr;
   const std::uint8_t* flips = nullptr;
   const std::int32_t* erases = nullptr;

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The parts of CUDA's language that the kernels of gpu/ use, for a compiler that does not know it,
-// so that the kernels' own source runs on the host. Threads of a block run one after the other.
-// Kernels have one barrier, and read shared memory after it: a block runs twice, and the second
-// time it reads what the first time wrote. Include it in one source file, before the kernels.
+// so that the kernels' own source runs on the host. The threads of a block are fibres of one thread
+// (block_threads.h), so `thread_local` memory is the block's shared memory. Include it in one
+// source file, before the kernels.
 #pragma once
 
 #include <cuda_runtime_api.h>
 #include <vector_functions.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
+
+#include "stand_in/block_threads.h"
 
 #undef __global__
 #undef __device__
@@ -31,7 +35,48 @@ thread_local uint3 blockIdx{};
 thread_local dim3 blockDim{};
 thread_local dim3 gridDim{};
 
-void __syncthreads() {}
+using millrace::testing::stand_in::BlockThreads;
+
+[[maybe_unused]] void __syncthreads() { BlockThreads::wait_for_block(); }
+[[maybe_unused]] void __syncwarp(std::uint32_t mask = UINT32_MAX) {
+  BlockThreads::wait_for_warp(mask);
+}
+[[maybe_unused]] std::uint32_t __ballot_sync(std::uint32_t mask, int predicate) {
+  return BlockThreads::vote(mask, predicate != 0);
+}
+
+/// The value of thread `lane` of the calling thread's group of `width` threads in the warp.
+template <typename T>
+T __shfl_sync(std::uint32_t mask, T value, int lane, int width = 32) {
+  static_assert(std::is_arithmetic_v<T> && sizeof(T) <= sizeof(std::uint64_t));
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  const unsigned own = BlockThreads::lane();
+  const auto group = static_cast<unsigned>(width);
+  const unsigned from = own - own % group + static_cast<unsigned>(lane) % group;
+  bits = BlockThreads::exchange(mask, bits, from);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+/// The value of the thread `delta` before the calling one; its own at the begin of the group.
+template <typename T>
+T __shfl_up_sync(std::uint32_t mask, T value, unsigned delta, int width = 32) {
+  const unsigned place = BlockThreads::lane() % static_cast<unsigned>(width);
+  return __shfl_sync(mask, value, static_cast<int>(place < delta ? place : place - delta), width);
+}
+template <typename T>
+T __shfl_xor_sync(std::uint32_t mask, T value, int lanes) {
+  return __shfl_sync(mask, value, static_cast<int>(BlockThreads::lane()) ^ lanes);
+}
+
+template <typename T>
+T atomicAdd(T* at, T value) {
+  return std::atomic_ref(*at).fetch_add(value, std::memory_order_relaxed);
+}
+template <typename T>
+T atomicOr(T* at, T value) {
+  return std::atomic_ref(*at).fetch_or(value, std::memory_order_relaxed);
+}
 
 /// A GPU ends the program if an address is not aligned to the size of the access; so does this.
 template <typename T>

@@ -11,7 +11,18 @@ namespace {
 /// Maximal threads in a block, for all GPUs.
 constexpr unsigned most_threads = 1024;
 
-/// A kernel with a barrier runs each block twice (kernel_on_host.h).
+/// Runs all blocks one after the other.
+template <typename Arguments>
+void run_blocks(void (*kernel)(Arguments), dim3 grid, dim3 block, const Arguments& arguments) {
+  thread_local millrace::testing::stand_in::BlockThreads threads;
+  blockDim = block;
+  gridDim = grid;
+  for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x)
+    threads.run(
+        block.x, blockIdx.x % 2 == 1, [&] { kernel(arguments); },
+        [](unsigned number) { threadIdx.x = number; });
+}
+
 template <typename Arguments>
 cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** parameters,
                               std::size_t /*shared_bytes*/, cudaStream_t stream) {
@@ -27,12 +38,7 @@ cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** 
                        [function, grid, block, arguments = *static_cast<Arguments*>(parameters[0]),
                         delay = machine().copy_delay] {
                          std::this_thread::sleep_for(delay);
-                         blockDim = block;
-                         gridDim = grid;
-                         for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x)
-                           for (int time = 0; time < (Arguments::has_barrier ? 2 : 1); ++time)
-                             for (threadIdx.x = 0; threadIdx.x < block.x; ++threadIdx.x)
-                               function(arguments);
+                         run_blocks(function, grid, block, arguments);
                        });
   });
 }
