@@ -139,10 +139,15 @@ struct LmdbFileRegistry {
 };
 
 LmdbFileRegistry& LmdbFile::registry() {
-  static LmdbFileRegistry registry;
+  // A child of fork() would wait for ever for a local object that another thread was constructing.
+  // `std::call_once` begins again there.
+  static LmdbFileRegistry* registry = nullptr;
   static std::once_flag once;
-  std::call_once(once, keep_free_in_children<LmdbFileRegistry::the_mutex>);
-  return registry;
+  std::call_once(once, [] {
+    if (registry == nullptr) registry = new LmdbFileRegistry;
+    keep_free_in_children<LmdbFileRegistry::the_mutex>();
+  });
+  return *registry;
 }
 
 std::filesystem::path lmdb_file_at(const std::filesystem::path& path) {
