@@ -76,6 +76,11 @@ class RecordReader {
                     std::uint8_t* samples, std::size_t stride);
   /// Expands all blocks. The frame must be the one of `open`.
   bool expand_all(const jpeg::Frame& frame, Coefficients& coefficients);
+  /// Returns the bytes of `count` tiles of a row of blocks, from tile `first` on. Sets the end of
+  /// each, counted from the begin of the first one. Returns nullopt if the row is corrupt. Does not
+  /// read the tiles.
+  std::optional<std::span<const std::uint8_t>> tiles(int component, int row, int first, int count,
+                                                     std::uint32_t* ends) const;
   /// Announces blocks that will be expanded.
   void prefetch(int component, int row, int first, int count) const;
 

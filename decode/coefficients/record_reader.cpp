@@ -166,6 +166,24 @@ bool RecordReader::make_samples(int component, int row, int first, int count,
   return true;
 }
 
+std::optional<std::span<const std::uint8_t>> RecordReader::tiles(int component, int row, int first,
+                                                                 int count,
+                                                                 std::uint32_t* ends) const {
+  const std::optional<Row> found = row_of(component, row);
+  if (!found) return {};
+  const auto tile = static_cast<std::size_t>(first);
+  const std::size_t begin = found->begin_of(tile);
+  if (begin < found->tiles * found->entry_bytes) return {};
+  std::size_t end = begin;
+  for (std::size_t n = 0; n < static_cast<std::size_t>(count); ++n) {
+    const std::size_t next = found->end_of(tile + n);
+    if (next < end || next > found->bytes.size()) return {};
+    end = next;
+    ends[n] = static_cast<std::uint32_t>(end - begin);
+  }
+  return found->bytes.subspan(begin, end - begin);
+}
+
 bool RecordReader::expand_all(const jpeg::Frame& frame, Coefficients& coefficients) {
   coefficients.shape(frame);
   std::vector<jpeg::BlockGroup> groups;

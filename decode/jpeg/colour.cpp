@@ -3,6 +3,8 @@
 // Compiled once for each instruction set (Highway's foreach_target.h).
 #include "jpeg/colour.h"
 
+#include <millrace/detail/block_arithmetic.h>
+
 #include <algorithm>
 
 #include "jpeg/avx512.h"
@@ -23,16 +25,11 @@ namespace {
 
 void convert_ycc(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr,
                  std::uint8_t* rgb, std::size_t width) {
-  constexpr int half = 1 << 15;
-  const auto sample = [](int value) {
-    return static_cast<std::uint8_t>(std::clamp(value, 0, 255));
-  };
   for (std::size_t x = 0; x < width; ++x, rgb += 3) {
-    const int blue = cb[x] - 128;
-    const int red = cr[x] - 128;
-    rgb[0] = sample(y[x] + ((91881 * red + half) >> 16));
-    rgb[1] = sample(y[x] + ((-22554 * blue - 46802 * red + half) >> 16));
-    rgb[2] = sample(y[x] + ((116130 * blue + half) >> 16));
+    const Rgb pixel = rgb_of(y[x], cb[x], cr[x]);
+    rgb[0] = pixel.red;
+    rgb[1] = pixel.green;
+    rgb[2] = pixel.blue;
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pixel/conversion_launch.h"
+#include "pixel/crop_kernel.h"
 #include "pixel/kernels.h"
 #include "pixel/mix_kernel.h"
 
@@ -24,6 +25,7 @@ std::optional<cudaError_t> launch_if(const DeviceWork& work, cudaStream_t stream
 constexpr Row rows[] = {
     {"launch_conversion", launch_if<ConversionWork, kernels::launch_conversion>,
      kernels::load_conversions},
+    {"launch_crop", launch_if<CropWork, kernels::launch_crop>, kernels::load_crop},
     {"launch_mix", launch_if<MixWork, kernels::launch_mix>, kernels::load_mix},
 };
 

@@ -47,7 +47,8 @@ ROOMS = {
 }
 # The folders whose public headers a folder may include. All others (bench, examples, tests) may
 # include all.
-BUILDS_ON = {"loader": [], "decode": ["loader"], "augment": ["loader", "decode"], "gpu": ["loader"]}
+BUILDS_ON = {"loader": [], "decode": ["loader"], "augment": ["loader", "decode"],
+             "gpu": ["loader", "decode"]}
 # The rooms of public headers whose functions are in sources of other names.
 DEFINED_IN = {
     "loader": {

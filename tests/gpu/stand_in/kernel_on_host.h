@@ -10,6 +10,7 @@
 #include <vector_functions.h>
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -44,6 +45,9 @@ using millrace::testing::stand_in::BlockThreads;
 [[maybe_unused]] std::uint32_t __ballot_sync(std::uint32_t mask, int predicate) {
   return BlockThreads::vote(mask, predicate != 0);
 }
+
+[[maybe_unused]] int __popc(std::uint32_t bits) { return std::popcount(bits); }
+[[maybe_unused]] int __popcll(std::uint64_t bits) { return std::popcount(bits); }
 
 /// The value of thread `lane` of the calling thread's group of `width` threads in the warp.
 template <typename T>

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Places of a packed crop's parts and of its scratch, for the host and for CUDA kernels. For
+// millrace's own folders; not installed.
+#pragma once
+
+#include <millrace/crop_work.h>
+#include <millrace/detail/block_arithmetic.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace millrace {
+
+/// Bytes of a tile's samples in each of 8 rows.
+inline constexpr std::int32_t tile_width = 64;
+inline constexpr std::int32_t tile_height = 8;
+
+template <typename Part>
+MILLRACE_HOST_DEVICE const Part* part_of(const CropHeader& crop, std::uint32_t offset) {
+  return reinterpret_cast<const Part*>(reinterpret_cast<const std::uint8_t*>(&crop) + offset);
+}
+
+MILLRACE_HOST_DEVICE inline std::size_t plane_stride(const CropHeader::Plane& plane) {
+  return static_cast<std::size_t>(plane.tiles) * tile_width;
+}
+
+/// Returns the offset in a sample's scratch of a component's samples. That of the component after
+/// the last one is the offset of the rows between the passes.
+MILLRACE_HOST_DEVICE inline std::size_t plane_at(const CropHeader& crop, std::int32_t component) {
+  std::size_t at = 0;
+  for (std::int32_t n = 0; n < component; ++n)
+    at +=
+        plane_stride(crop.planes[n]) * static_cast<std::size_t>(crop.planes[n].rows) * tile_height;
+  return at;
+}
+
+/// Returns the bytes of scratch for a crop that becomes `width` pixels wide.
+MILLRACE_HOST_DEVICE inline std::size_t crop_scratch_bytes(const CropHeader& crop,
+                                                           std::int32_t width) {
+  const std::size_t between = crop.vertical_first != 0 ? 0
+                                                       : static_cast<std::size_t>(crop.height) * 3 *
+                                                             static_cast<std::size_t>(width);
+  return plane_at(crop, crop.components) + between;
+}
+
+/// The samples of a crop, as pixels of the image.
+struct CropPixels {
+  jpeg::SamplePlane planes[3];
+  jpeg::ChromaGrid grid;
+  bool grey = false;
+
+  MILLRACE_HOST_DEVICE CropPixels(const CropHeader& crop, const std::uint8_t* scratch)
+      : grid{crop.across, crop.down, crop.chroma_width, crop.chroma_height},
+        grey(crop.components == 1) {
+    for (std::int32_t n = 0; n < crop.components; ++n) {
+      const CropHeader::Plane& plane = crop.planes[n];
+      planes[n] = {scratch + plane_at(crop, n), plane_stride(plane), plane.first_tile * tile_width,
+                   plane.first_row * tile_height};
+    }
+  }
+  MILLRACE_HOST_DEVICE jpeg::Rgb at(int x, int y) const {
+    const int light = planes[0].at(x, y);
+    if (grey) {
+      const auto value = static_cast<std::uint8_t>(light);
+      return {value, value, value};
+    }
+    return jpeg::rgb_of(light, jpeg::smoothed_chroma(planes[1], grid, x, y),
+                        jpeg::smoothed_chroma(planes[2], grid, x, y));
+  }
+};
+
+/// A weighted sum of 8-bit values, in Pillow's integers.
+struct WeightedSum {
+  std::int32_t sum = 1 << 21;
+
+  MILLRACE_HOST_DEVICE void add(std::uint8_t value, std::int32_t weight) { sum += value * weight; }
+  MILLRACE_HOST_DEVICE std::uint8_t value() const { return jpeg::clamped(sum >> 22); }
+};
+
+/// A weighted sum of pixels.
+struct WeightedPixels {
+  WeightedSum red, green, blue;
+
+  MILLRACE_HOST_DEVICE void add(const jpeg::Rgb& pixel, std::int32_t weight) {
+    red.add(pixel.red, weight);
+    green.add(pixel.green, weight);
+    blue.add(pixel.blue, weight);
+  }
+  MILLRACE_HOST_DEVICE jpeg::Rgb value() const {
+    return {red.value(), green.value(), blue.value()};
+  }
+};
+
+/// The weights of one pixel along an axis. Calls `take` with the place of each source pixel, below
+/// `count`, and its weight.
+template <typename Take>
+MILLRACE_HOST_DEVICE void for_each_weight(const CropHeader& crop, const CropHeader::Axis& axis,
+                                          std::int32_t pixel, std::int32_t count,
+                                          const Take& take) {
+  const std::int32_t begin = part_of<std::int32_t>(crop, axis.begins_at)[pixel];
+  const std::int32_t* const weights =
+      part_of<std::int32_t>(crop, axis.weights_at) + static_cast<std::ptrdiff_t>(pixel) * axis.taps;
+  const std::int32_t left = count - begin;
+  for (std::int32_t tap = 0; tap < (axis.taps < left ? axis.taps : left); ++tap)
+    take(begin + tap, weights[tap]);
+}
+
+}  // namespace millrace

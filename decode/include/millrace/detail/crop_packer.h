@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packing of crops for `CropWork`. For millrace's own folders; not installed.
+#pragma once
+
+#include <millrace/detail/export.h>
+#include <millrace/error.h>
+#include <millrace/image.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace MILLRACE_API millrace {
+
+/// Weights of a resampling along one axis, as `CropHeader::Axis` has them.
+struct CropAxis {
+  /// One value per pixel.
+  std::span<const std::int32_t> begins;
+  /// `taps` values per pixel.
+  std::span<const std::int32_t> weights;
+  int taps = 0;
+};
+
+/// A part of an image and its resampling.
+struct Crop {
+  /// In the image's pixels; not empty.
+  Region region;
+  CropAxis horizontal;
+  CropAxis vertical;
+  bool vertical_first = false;
+};
+
+/// Packs crops of records of the form `coefficients`. It copies tiles without reading them. One
+/// thread at a time.
+class CropPacker {
+ public:
+  CropPacker();
+  ~CropPacker();
+  CropPacker(const CropPacker&) = delete;
+  CropPacker& operator=(const CropPacker&) = delete;
+
+  /// Opens a record, which must outlive the calls of `pack`. Returns a bad status for a corrupt
+  /// header.
+  Status open(std::span<const std::byte> record);
+  /// Size of the opened record's image.
+  Size size() const;
+
+  /// Packs a crop to `to`, which is aligned to 8 bytes. Sets the bytes written, at most those of
+  /// `to`: 0 if the crop is larger, is wider than `CropHeader::most_width`, or needs more than
+  /// `most_scratch` bytes of scratch. Returns a bad status if the record is corrupt. Throws `Error`
+  /// (`invalid_argument`) if the region does not lie in the image.
+  Status pack(const Crop& crop, std::size_t most_scratch, std::span<std::byte> to,
+              std::size_t& bytes);
+
+ private:
+  struct Source;
+  std::unique_ptr<Source> source_;
+};
+
+}  // namespace millrace

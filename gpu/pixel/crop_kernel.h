@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels that make resized crops of stored coefficients, and their launch. Only for
+// kernels.cu. Tests compare them with `CropWork::run_on_host`.
+//
+// Three kernels run one after the other. Each gives a sample `crop_blocks` blocks of threads, which
+// stride over the sample's rows:
+//
+//   transform_tiles   makes samples of Y, Cb and Cr in the scratch.
+//   resize_rows       makes a row of pixels in shared memory, and passes it horizontally to the
+//                     scratch. If the vertical pass comes first, the row of pixels is already a sum
+//                     of rows, and the result is a row of the image.
+//   resize_columns    passes rows of the scratch vertically to the image.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "pixel/enqueue.h"
+#include "pixel/tile_kernel.h"
+
+namespace millrace::kernels {
+
+/// Blocks of threads for each sample.
+inline constexpr unsigned crop_blocks = 16;
+inline constexpr unsigned crop_threads = 256;
+
+/// The sample that a block of threads works for.
+struct CropSample {
+  const CropHeader* crop = nullptr;
+  std::uint8_t* scratch = nullptr;
+  std::uint8_t* image = nullptr;
+  std::uint8_t* corrupt = nullptr;
+  /// The block's number among those of the sample.
+  std::int32_t part = 0;
+
+  __device__ explicit CropSample(const CropWork& work) {
+    const std::size_t sample = blockIdx.x / crop_blocks;
+    part = static_cast<std::int32_t>(blockIdx.x % crop_blocks);
+    const std::uint32_t offset = __ldg(work.offsets + sample);
+    if (offset == CropWork::not_here) return;
+    crop = reinterpret_cast<const CropHeader*>(work.crops + offset);
+    scratch = reinterpret_cast<std::uint8_t*>(work.scratch) + sample * work.scratch_stride;
+    image = work.images + sample * 3 * static_cast<std::size_t>(work.height) *
+                              static_cast<std::size_t>(work.width);
+    corrupt = work.corrupt + sample;
+  }
+};
+
+__global__ void __launch_bounds__(tile_threads)
+    transform_tiles(const __grid_constant__ CropWork work) {
+  __shared__ TileScratch warps[tile_warps];
+  const CropSample sample(work);
+  if (sample.crop == nullptr) return;
+  const CropHeader& crop = *sample.crop;
+  const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
+  for (std::int32_t component = 0; component < crop.components; ++component) {
+    const CropHeader::Plane& plane = crop.planes[component];
+    const std::size_t stride = plane_stride(plane);
+    std::uint8_t* const samples = sample.scratch + plane_at(crop, component);
+    for (std::int32_t row = sample.part; row < plane.rows;
+         row += static_cast<std::int32_t>(crop_blocks)) {
+      const auto* const ends =
+          part_of<std::uint32_t>(crop, part_of<std::uint32_t>(crop, plane.rows_at)[row]);
+      const auto* const tiles = reinterpret_cast<const std::uint8_t*>(ends + plane.tiles);
+      for (std::int32_t tile = warp; tile < plane.tiles;
+           tile += static_cast<std::int32_t>(tile_warps)) {
+        const std::uint32_t begin = tile == 0 ? 0 : __ldg(ends + tile - 1);
+        if (!make_tile_samples(tiles + begin, __ldg(ends + tile) - begin, plane.steps, warps[warp],
+                               samples + static_cast<std::size_t>(row) * tile_height * stride +
+                                   static_cast<std::size_t>(tile) * tile_width,
+                               stride) &&
+            threadIdx.x % 32 == 0)
+          *sample.corrupt = 1;
+      }
+    }
+  }
+}
+
+__global__ void __launch_bounds__(crop_threads) resize_rows(const __grid_constant__ CropWork work) {
+  __shared__ std::uint8_t row[3 * CropHeader::most_width];
+  const CropSample sample(work);
+  if (sample.crop == nullptr) return;
+  const CropHeader& crop = *sample.crop;
+  const CropPixels pixels(crop, sample.scratch);
+  const bool vertical_first = crop.vertical_first != 0;
+  const std::int32_t rows = vertical_first ? work.height : crop.height;
+  std::uint8_t* const made =
+      vertical_first ? sample.image : sample.scratch + plane_at(crop, crop.components);
+  const auto thread = static_cast<std::int32_t>(threadIdx.x);
+  for (std::int32_t y = sample.part; y < rows; y += static_cast<std::int32_t>(crop_blocks)) {
+    for (std::int32_t x = thread; x < crop.width; x += static_cast<std::int32_t>(crop_threads)) {
+      jpeg::Rgb pixel{};
+      if (vertical_first) {
+        WeightedPixels sum;
+        for_each_weight(crop, crop.vertical, y, crop.height,
+                        [&](std::int32_t from, std::int32_t weight) {
+                          sum.add(pixels.at(crop.x + x, crop.y + from), weight);
+                        });
+        pixel = sum.value();
+      } else {
+        pixel = pixels.at(crop.x + x, crop.y + y);
+      }
+      row[3 * x] = pixel.red;
+      row[3 * x + 1] = pixel.green;
+      row[3 * x + 2] = pixel.blue;
+    }
+    __syncthreads();
+    std::uint8_t* const to = made + static_cast<std::ptrdiff_t>(y) * 3 * work.width;
+    for (std::int32_t x = thread; x < work.width; x += static_cast<std::int32_t>(crop_threads)) {
+      WeightedPixels sum;
+      for_each_weight(crop, crop.horizontal, x, crop.width,
+                      [&](std::int32_t from, std::int32_t weight) {
+                        sum.add({row[3 * from], row[3 * from + 1], row[3 * from + 2]}, weight);
+                      });
+      const jpeg::Rgb pixel = sum.value();
+      to[3 * x] = pixel.red;
+      to[3 * x + 1] = pixel.green;
+      to[3 * x + 2] = pixel.blue;
+    }
+    __syncthreads();
+  }
+}
+
+__global__ void __launch_bounds__(crop_threads)
+    resize_columns(const __grid_constant__ CropWork work) {
+  const CropSample sample(work);
+  if (sample.crop == nullptr || sample.crop->vertical_first != 0) return;
+  const CropHeader& crop = *sample.crop;
+  const std::uint8_t* const between = sample.scratch + plane_at(crop, crop.components);
+  const std::int32_t row_bytes = 3 * work.width;
+  for (std::int32_t y = sample.part; y < work.height; y += static_cast<std::int32_t>(crop_blocks))
+    for (auto n = static_cast<std::int32_t>(threadIdx.x); n < row_bytes;
+         n += static_cast<std::int32_t>(crop_threads)) {
+      WeightedSum sum;
+      for_each_weight(crop, crop.vertical, y, crop.height,
+                      [&](std::int32_t from, std::int32_t weight) {
+                        sum.add(between[static_cast<std::ptrdiff_t>(from) * row_bytes + n], weight);
+                      });
+      sample.image[static_cast<std::ptrdiff_t>(y) * row_bytes + n] = sum.value();
+    }
+}
+
+inline cudaError_t load_crop() {
+  for (const auto kernel : {transform_tiles, resize_rows, resize_columns})
+    if (const cudaError_t status = load_kernel(kernel); status != cudaSuccess) return status;
+  return cudaSuccess;
+}
+
+inline cudaError_t launch_crop(const CropWork& work, cudaStream_t stream) {
+  constexpr std::size_t most_samples = (std::size_t{1} << 31U) / crop_blocks - 1;
+  if (work.samples == 0 || work.height <= 0 || work.width <= 0) return cudaSuccess;
+  if (work.samples > most_samples) return cudaErrorInvalidValue;
+  const std::size_t blocks = work.samples * crop_blocks;
+  cudaError_t status = enqueue(transform_tiles, blocks, tile_threads, work, stream);
+  if (status == cudaSuccess) status = enqueue(resize_rows, blocks, crop_threads, work, stream);
+  if (status == cudaSuccess) status = enqueue(resize_columns, blocks, crop_threads, work, stream);
+  return status;
+}
+
+}  // namespace millrace::kernels

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels that make crops of stored coefficients must give the pixels that the CPU makes of the
+// JPEG, and `CropWork::run_on_host` as well: on a GPU, and compiled for the host, over the
+// stand-in.
+#include <gmock/gmock.h>
+#include <millrace/random.h>
+
+#include <cstring>
+#include <string>
+
+#include "gpu/device/gpu_test.h"
+#include "gpu/pixel/packed_crops.h"
+#include "pixel/kernels.h"
+#include "support/sanitizers.h"
+#include "support/shared_data.h"
+
+namespace millrace {
+namespace {
+
+using testing::Bytes;
+using testing::DeviceBytes;
+using testing::PackedCrops;
+
+constexpr std::uint8_t untouched = 0xA5;
+
+class CropKernel : public testing::GpuTest {
+ protected:
+  /// The record of a JPEG; empty if it stays a JPEG.
+  Bytes record_of(const Bytes& jpeg) {
+    Bytes record;
+    if (!recoder_.store(jpeg, record).is_ok()) record.clear();
+    return record;
+  }
+
+  /// Adds random crops of an image, as RandomResizedCrop and flips choose them.
+  void add_crops(PackedCrops& crops, const Bytes& jpeg, int count) {
+    const Bytes record = record_of(jpeg);
+    CropPacker packer;
+    if (record.empty() || !packer.open(record).is_ok()) return;
+    for (int n = 0; n < count; ++n)
+      crops.add(jpeg, record, random_crop(packer.size(), crops.size()));
+  }
+
+  Resampling random_crop(Size from, Size to) {
+    const auto part = [&](int size, int& begin, int& end) {
+      const auto length = static_cast<int>(1 + random_.below(static_cast<std::uint64_t>(size)));
+      begin = static_cast<int>(random_.below(static_cast<std::uint64_t>(size - length + 1)));
+      end = begin + length;
+    };
+    int left = 0, right = 0, top = 0, bottom = 0;
+    part(from.width, left, right);
+    part(from.height, top, bottom);
+    Resampling resampling;
+    resampling.from = {right - left, bottom - top};
+    resampling.to = to;
+    resampling.window = {0, 0, to.width, to.height};
+    resampling.interpolation =
+        random_.below(2) == 0 ? Interpolation::bilinear : Interpolation::bicubic;
+    resampling.like = random_.below(2) == 0 ? Like::pillow_12 : Like::pillow_13;
+    resampling.mirrored = random_.below(2) == 0;
+    resampling.flipped = random_.below(8) == 0;
+    return shifted(resampling, from, left, top);
+  }
+
+  /// Expresses the crop as a part of the image.
+  static Resampling shifted(Resampling resampling, Size image, int left, int top) {
+    const Size crop = resampling.from;
+    resampling.from = image;
+    resampling.box =
+        SourceBox{static_cast<float>(left), static_cast<float>(top),
+                  static_cast<float>(left + crop.width), static_cast<float>(top + crop.height)};
+    return resampling;
+  }
+
+  /// Runs the kernels and the reference. Both must give the expected images.
+  static void expect_images(PackedCrops& crops) {
+    const std::size_t samples = crops.offsets.size();
+    ASSERT_GT(samples, 0U);
+    std::vector<std::uint8_t> made(crops.images.size() + 64, untouched);
+    std::vector<std::uint8_t> expected = crops.images;
+    expected.resize(made.size(), untouched);
+    std::vector<std::uint8_t> corrupt(samples, 0);
+    EXPECT_EQ(run_on_device(crops, made, corrupt), cudaSuccess);
+    EXPECT_TRUE(made == expected) << "kernel: sample " << first_difference(crops, made, expected);
+    EXPECT_THAT(corrupt, ::testing::Each(0));
+
+    std::vector<std::uint8_t> here(made.size(), untouched);
+    run_here(crops, here, corrupt);
+    EXPECT_TRUE(here == expected) << "host: sample " << first_difference(crops, here, expected);
+    EXPECT_THAT(corrupt, ::testing::Each(0));
+  }
+
+  static cudaError_t run_on_device(PackedCrops& crops, std::vector<std::uint8_t>& images,
+                                   std::vector<std::uint8_t>& corrupt) {
+    CudaDevice device;
+    CudaStream stream(0);
+    const auto bytes_of = [](auto span) {
+      return std::span(reinterpret_cast<const std::uint8_t*>(span.data()), span.size_bytes());
+    };
+    const DeviceBytes packed(device, stream, bytes_of(crops.crops()));
+    const DeviceBytes offsets(device, stream, bytes_of(std::span(crops.offsets)));
+    const DeviceBytes made(device, stream, images);
+    const DeviceBytes marks(device, stream, corrupt);
+    const std::vector<std::uint8_t> poison(crops.scratch_bytes(), 0xD7);
+    const DeviceBytes scratch(device, stream, poison);
+    CropWork work = crops.work();
+    work.crops = reinterpret_cast<const std::byte*>(packed.data());
+    work.offsets = reinterpret_cast<const std::uint32_t*>(offsets.data());
+    work.images = made.data();
+    work.corrupt = marks.data();
+    work.scratch = reinterpret_cast<std::byte*>(scratch.data());
+    const cudaError_t status = launch_kernel(work, stream.handle()).value().status;
+    images = made.read();
+    corrupt = marks.read();
+    return status;
+  }
+
+  static void run_here(PackedCrops& crops, std::vector<std::uint8_t>& images,
+                       std::vector<std::uint8_t>& corrupt) {
+    std::vector<std::byte> scratch(crops.scratch_bytes(), std::byte{0xD7});
+    CropWork work = crops.work();
+    work.crops = crops.crops().data();
+    work.offsets = crops.offsets.data();
+    work.images = images.data();
+    work.corrupt = corrupt.data();
+    work.scratch = scratch.data();
+    work.run_on_host();
+  }
+
+  static std::size_t first_difference(const PackedCrops& crops,
+                                      const std::vector<std::uint8_t>& made,
+                                      const std::vector<std::uint8_t>& expected) {
+    const auto at = std::ranges::mismatch(made, expected).in1 - made.begin();
+    return static_cast<std::size_t>(at) / crops.image_bytes();
+  }
+
+  JpegRecoder recoder_{std::make_shared<DecodeBudget>()};
+  Random random_{7, 0};
+};
+
+TEST_F(CropKernel, GivesTheCpusPixelsOfEveryKindOfJpeg) {
+  for (const testing::Encoding& encoding : testing::encodings())
+    for (const auto& [width, height] : {std::pair{77, 61}, std::pair{150, 33}, std::pair{9, 120}}) {
+      SCOPED_TRACE(encoding.name + " " + std::to_string(width) + " x " + std::to_string(height));
+      const Bytes jpeg = testing::encode(testing::noise(width, height, 5), encoding);
+      if (record_of(jpeg).empty()) continue;
+      PackedCrops crops({23, 19});
+      add_crops(crops, jpeg, 4);
+      expect_images(crops);
+    }
+}
+
+TEST_F(CropKernel, GivesTheCpusPixelsOfGreyImages) {
+  testing::Encoding grey{.name = "grey", .h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}};
+  PackedCrops crops({40, 30});
+  add_crops(crops, testing::encode(testing::noise(131, 90, 6, 1), grey), 6);
+  expect_images(crops);
+}
+
+TEST_F(CropKernel, GivesTheCpusPixelsOfPhotographs) {
+  MILLRACE_NEEDS_SHARED("data/photos");
+  const auto files = testing::jpeg_files(testing::shared_dir() / "data" / "photos");
+  std::size_t made = 0;
+  for (std::size_t n = 0; n < files.size(); n += 25 * testing::one_in) {
+    SCOPED_TRACE(files[n].string());
+    PackedCrops crops({224, 224});
+    add_crops(crops, testing::read_file(files[n]), 2);
+    if (crops.offsets.empty()) continue;
+    expect_images(crops);
+    made += crops.offsets.size();
+  }
+  EXPECT_GT(made, files.size() / 25 / testing::one_in);
+}
+
+TEST_F(CropKernel, LeavesSamplesOfTheHostAlone) {
+  const Bytes jpeg = testing::encode(testing::noise(77, 61, 5), testing::encodings().front());
+  PackedCrops crops({23, 19});
+  add_crops(crops, jpeg, 3);
+  ASSERT_EQ(crops.offsets.size(), 3U);
+  crops.offsets[1] = CropWork::not_here;
+  std::fill_n(crops.images.begin() + static_cast<std::ptrdiff_t>(crops.image_bytes()),
+              crops.image_bytes(), untouched);
+  expect_images(crops);
+}
+
+// Whatever a tile's bytes are, the kernel and the plain decoder agree whether they are a tile, and
+// on its samples.
+TEST_F(CropKernel, AgreesWithTheHostOnDamagedTiles) {
+  const Bytes jpeg = testing::encode(testing::noise(77, 61, 5), testing::encodings().front());
+  std::size_t corrupt_ones = 0;
+  std::size_t sound_ones = 0;
+  for (int round = 0; round < 200 / testing::one_in; ++round) {
+    PackedCrops crops({23, 19});
+    add_crops(crops, jpeg, 4);
+    for (std::size_t n = 0; n < crops.offsets.size(); ++n) {
+      const auto& crop =
+          *reinterpret_cast<const CropHeader*>(crops.crops().data() + crops.offsets[n]);
+      // The tables between the tiles are trusted.
+      const CropHeader::Plane& plane = crop.planes[random_.below(3)];
+      std::byte* const begin = crops.crops().data() + crops.offsets[n];
+      std::uint32_t rows_at = 0;
+      std::memcpy(&rows_at, begin + plane.rows_at, sizeof rows_at);
+      std::uint32_t bytes = 0;
+      std::memcpy(&bytes, begin + rows_at, sizeof bytes);
+      std::byte* const tile = begin + rows_at + 4 * static_cast<std::size_t>(plane.tiles);
+      for (std::uint64_t change = random_.below(3); change < 3; ++change)
+        tile[random_.below(bytes)] = static_cast<std::byte>(random_.below(256));
+    }
+    std::vector<std::uint8_t> made(crops.images.size(), untouched);
+    std::vector<std::uint8_t> here = made;
+    std::vector<std::uint8_t> corrupt(crops.offsets.size(), 0);
+    std::vector<std::uint8_t> corrupt_here = corrupt;
+    ASSERT_EQ(run_on_device(crops, made, corrupt), cudaSuccess);
+    run_here(crops, here, corrupt_here);
+    ASSERT_EQ(corrupt, corrupt_here) << "round " << round;
+    for (std::size_t n = 0; n < corrupt.size(); ++n) {
+      ++(corrupt[n] != 0 ? corrupt_ones : sound_ones);
+      if (corrupt[n] != 0) continue;
+      const auto begin = static_cast<std::ptrdiff_t>(n * crops.image_bytes());
+      const auto end = begin + static_cast<std::ptrdiff_t>(crops.image_bytes());
+      ASSERT_TRUE(std::equal(made.begin() + begin, made.begin() + end, here.begin() + begin))
+          << "round " << round << ", sample " << n;
+    }
+  }
+  EXPECT_GT(corrupt_ones, 0U);
+  EXPECT_GT(sound_ones, 0U);
+}
+
+}  // namespace
+}  // namespace millrace
