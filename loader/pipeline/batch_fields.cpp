@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/batch_fields.h"
 
+#include <millrace/device_stage.h>
 #include <millrace/error.h>
 
 #include <algorithm>
@@ -116,6 +117,13 @@ BatchFields::BatchFields(const SampleSpec& made, const std::optional<Conversion>
                         shape.to_string());
       numbers = place;
     };
+    if (!field.device_stages.empty() && (!conversion || conversion->field != field.name))
+      throw Error(ErrorCode::invalid_argument,
+                  "the transform leaves a stage (" +
+                      std::string(field.device_stages.front()->name()) + ") of " +
+                      in_quotes(field.name) + " to the device, but conversion " +
+                      (conversion ? "applies to " + in_quotes(conversion->field) : "is not set") +
+                      "; convert that field, or let a worker do it");
     take(field.flips, "flips", flips_);
     take(field.erases, "erasing", erases_);
     take(field.mixes, "mixing", mixes_);
@@ -131,6 +139,7 @@ BatchFields::BatchFields(const SampleSpec& made, const std::optional<Conversion>
   made_ = SampleSpec(fields);
   if (conversion) {
     image_ = find_field(made, conversion->field);
+    fields[*image_].device_stages.clear();
     fields[*image_].dtype = conversion->dtype;
     fields[*image_].shape = converted_shape(fields[*image_].shape, conversion->layout);
   }

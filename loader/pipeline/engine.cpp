@@ -2,6 +2,7 @@
 #include "pipeline/engine.h"
 
 #include <millrace/detail/process_warnings.h>
+#include <millrace/device_stage.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -57,6 +58,13 @@ BatchFields fields_of(const SampleSpec& samples, const PipelineOptions& options,
   BatchFields fields(
       samples, options.conversion,
       batch_transform != nullptr ? batch_transform->fields(samples) : std::vector<FieldSpec>());
+  for (const FieldSpec& field : samples.fields())
+    if (!field.device_stages.empty() && options.batch_transform != nullptr)
+      throw Error(ErrorCode::invalid_argument,
+                  "batch_transform is \"" + options.batch_transform->stage() +
+                      "\", which runs on the host, but the device makes \"" + field.name +
+                      "\" (stage " + field.device_stages.front()->name() +
+                      "); let a worker make it");
   if (options.slots.micro_batches > 1 && (batch_transform != nullptr || fields.mixes()))
     throw Error(ErrorCode::invalid_argument,
                 "micro_batches is " + std::to_string(options.slots.micro_batches) +

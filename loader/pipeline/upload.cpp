@@ -43,6 +43,7 @@ Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const Slo
       erases_(fields.erases()),
       mixes_(fields.mixes()),
       workers_(std::move(workers)),
+      stages_(*device_, host_, image_),
       copy_stream_(checked_stream(*device_)) {
   if (!image_ && host_.micro_batches().count == 1) return;
   for (StagingSlot& slot : staging_)
@@ -70,7 +71,7 @@ Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const Slo
 }
 
 std::size_t Upload::staging_bytes() const {
-  std::size_t bytes = 0;
+  std::size_t bytes = stages_.bytes();
   for (const StagingSlot& slot : staging_) bytes += slot.memory.bytes();
   return bytes;
 }
@@ -123,8 +124,12 @@ void Upload::convert(HostSlot& host, OutputSlot& output, std::size_t micro_batch
   const std::size_t count = host_.micro_batches().samples_of(micro_batch, host.plan.size);
   if (count > 0) {
     move_fields(output.base, first, count);
-    mix_images(staging().memory.data(), first, count);
-    if (image_) convert_images(staging().memory.data(), output.base, first, count);
+    if (image_) {
+      std::byte* const in = staging().memory.data();
+      std::byte* const images = stages_.run(*convert_stream_, in, first, count);
+      mix_images(images, in, first, count);
+      convert_images(images, in, output.base, first, count);
+    }
   }
   convert_stream_->record(*round.conversions[micro_batch].end);
   convert_stream_->record(*output.copied[micro_batch]);
@@ -157,15 +162,16 @@ void Upload::move_fields(std::byte* base, std::size_t first, std::size_t count) 
   }
 }
 
-/// Erases and mixes the images in the staging slot, before the conversion reads them.
-void Upload::mix_images(std::byte* in, std::size_t first, std::size_t count) {
+/// Erases and mixes images, before the conversion reads them. Their other fields lie in the staging
+/// slot at `in`.
+void Upload::mix_images(std::byte* images, std::byte* in, std::size_t first, std::size_t count) {
   if (!erases_ && !mixes_) return;
   const auto at = [&](std::size_t field) { return in + host_.piece(field, first, count).offset; };
   const auto numbers = [&](const std::optional<std::size_t>& field) {
     return field ? reinterpret_cast<const std::int32_t*>(at(*field)) : nullptr;
   };
   convert_stream_->launch(
-      MixWork{.images = reinterpret_cast<std::uint8_t*>(at(*image_)),
+      MixWork{.images = reinterpret_cast<std::uint8_t*>(images),
               .flips = flips_ ? reinterpret_cast<const std::uint8_t*>(at(*flips_)) : nullptr,
               .erases = numbers(erases_),
               .mixes = numbers(mixes_),
@@ -176,14 +182,14 @@ void Upload::mix_images(std::byte* in, std::size_t first, std::size_t count) {
               .workers = workers_.get()});
 }
 
-void Upload::convert_images(std::byte* from, std::byte* to, std::size_t first, std::size_t count) {
-  const auto bytes_of = [&](std::size_t field) {
-    return reinterpret_cast<const std::uint8_t*>(from + host_.piece(field, first, count).offset);
-  };
+void Upload::convert_images(const std::byte* images, std::byte* in, std::byte* to,
+                            std::size_t first, std::size_t count) {
   ConversionWork work = work_;
-  work.source = bytes_of(*image_);
+  work.source = reinterpret_cast<const std::uint8_t*>(images);
   work.destination = to + batch_.piece(*image_, first, count).offset;
-  work.flips = flips_ ? bytes_of(*flips_) : nullptr;
+  if (flips_)
+    work.flips =
+        reinterpret_cast<const std::uint8_t*>(in + host_.piece(*flips_, first, count).offset);
   work.samples = count * images_per_sample_;
   convert_stream_->launch(work);
 }

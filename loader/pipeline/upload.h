@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "pipeline/batch_fields.h"
+#include "pipeline/device_stages.h"
 #include "pipeline/slots/run_meter.h"
 #include "pipeline/slots/slot_layout.h"
 #include "pipeline/slots/slots.h"
@@ -30,8 +31,9 @@ namespace millrace {
 ///     copy stream:     [converted, of the staging slot's last batch] copy ------.
 ///     convert stream:                            [copy] [done of the slot's last batch] convert
 ///
-/// So neither a slow conversion nor a busy device delays the next batch's copy. Only `drain` waits
-/// for the device. One thread at a time may call it.
+/// It runs the field's device stages before the conversion. So neither a slow conversion nor a busy
+/// device delays the next batch's copy. Only `drain` waits for the device. One thread at a time may
+/// call it.
 class Upload {
  public:
   /// Allocates the staging slots if they are needed, for batches out of `hosts` host slots. If the
@@ -83,8 +85,9 @@ class Upload {
   SlotLayout::Piece piece_of(const HostSlot& host, std::size_t micro_batch) const;
   void convert(HostSlot& host, OutputSlot& output, std::size_t micro_batch);
   void move_fields(std::byte* base, std::size_t first, std::size_t count);
-  void mix_images(std::byte* in, std::size_t first, std::size_t count);
-  void convert_images(std::byte* from, std::byte* to, std::size_t first, std::size_t count);
+  void mix_images(std::byte* images, std::byte* in, std::size_t first, std::size_t count);
+  void convert_images(const std::byte* images, std::byte* in, std::byte* to, std::size_t first,
+                      std::size_t count);
 
   const std::shared_ptr<Device> device_;
   const SlotLayout host_;
@@ -98,6 +101,7 @@ class Upload {
   ConversionWork work_;
   std::size_t images_per_sample_ = 1;
   std::array<StagingSlot, 2> staging_;
+  DeviceStages stages_;
   /// One more than the number of conversions whose end the host may not know yet. A batch's host
   /// slot is free again only once its copy has passed. That copy comes after the conversion of the
   /// batch two before it.

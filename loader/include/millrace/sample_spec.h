@@ -8,11 +8,14 @@
 #include <millrace/tensor.h>
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace MILLRACE_API millrace {
+
+class DeviceStage;
 
 /// One named field of a sample.
 struct FieldSpec {
@@ -33,6 +36,10 @@ struct FieldSpec {
   /// batch, on the device. These fields are int32 [8] and [5], as `MixWork` describes them.
   std::string erases{};
   std::string mixes{};
+  /// Stages that the device runs on this field, in this order, before the conversion. Workers fill
+  /// the field with the first stage's input. Such a field must be converted; otherwise the
+  /// pipeline's constructor throws.
+  std::vector<std::shared_ptr<const DeviceStage>> device_stages{};
 
   friend bool operator==(const FieldSpec& a, const FieldSpec& b) = default;
 };

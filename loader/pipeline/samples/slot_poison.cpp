@@ -40,6 +40,7 @@ void SlotPoison::fill(std::span<const Tensor> fields, std::uint64_t key) {
 
 std::optional<std::string> SlotPoison::unwritten(std::span<const Tensor> fields) {
   for (std::size_t field = 0; field < fields.size(); ++field) {
+    if (!spec_.fields()[field].device_stages.empty()) continue;
     const Tensor& tensor = fields[field];
     std::size_t used = tensor.bytes();
     if (spec_.fields()[field].variable) {

@@ -16,7 +16,7 @@ namespace millrace {
 /// Finds bytes of samples that a transform does not write: fills the sample with random bytes and
 /// searches for them afterwards. Reports a run of 8 or more such bytes at once: it matches by
 /// chance once in 2^64 samples and bytes. Reports a shorter run when it matches in 8 samples in a
-/// row. For one thread.
+/// row. Fields with device stages are not searched: their input may be shorter. For one thread.
 class SlotPoison {
  public:
   explicit SlotPoison(const SampleSpec& spec);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/detail/export.h>
+#include <millrace/device.h>
+
+#include <cstddef>
+#include <span>
+
+namespace MILLRACE_API millrace {
+
+/// Work of the device on one field of a batch, behind the copy to the device and before the
+/// conversion. Workers fill the field with the first stage's input
+/// (`FieldSpec::device_stages`).
+///
+/// Threads: immutable; all methods may be called from any thread at once. Lifetimes: the fields
+/// that name a stage share it.
+class DeviceStage {
+ public:
+  virtual ~DeviceStage() = default;
+  /// Name for messages.
+  virtual const char* name() const = 0;
+  /// Bytes of device memory that `launch` uses for `samples` samples, beside input and result. It
+  /// must not decrease with `samples`. The report states it before the run starts
+  /// (`MemoryReport::staging_bytes`).
+  virtual std::size_t scratch_bytes(std::size_t samples) const = 0;
+
+  /// Samples of one batch, in device memory.
+  struct Samples {
+    std::size_t count = 0;
+    /// [count, ...]: the field as the workers filled it, or the result of the stage before. Its
+    /// address is the host memory's modulo 256.
+    const std::byte* from = nullptr;
+    /// Memory for the result, of the same size, aligned to 256 bytes.
+    std::byte* to = nullptr;
+    /// `scratch_bytes(count)` bytes, aligned to 256 bytes. Their content is unspecified.
+    std::byte* scratch = nullptr;
+    /// All fields of the samples as the workers filled them, in the order of the `SampleSpec`.
+    std::span<const std::byte* const> fields;
+  };
+  /// Enqueues the work on `stream`. Must neither wait nor allocate memory of the device. `samples`
+  /// is valid during the call, and its memory until the stream has done the work.
+  virtual void launch(Stream& stream, const Samples& samples) const = 0;
+};
+
+}  // namespace millrace
