@@ -55,6 +55,7 @@ ImageMaker::ImageMaker(const SampleImages& images, const Recipe& recipe,
       may_be_kept_(images.main().random_geometry() == nullptr && recipe.views.empty() &&
                    !has_moving(recipe.targets)),
       needs_orientation_(std::ranges::any_of(images.programs, &Program::needs_orientation)),
+      may_be_packed_(images.packed && images.main().leaves_pixels()),
       takes_(takes),
       decoder_(make_image_decoder(budget)),
       targets_(recipe.targets, first_target, budget) {
@@ -64,7 +65,7 @@ ImageMaker::ImageMaker(const SampleImages& images, const Recipe& recipe,
 Status ImageMaker::begin(const Record& record, Random& random, Sample& sample) {
   random_ = &random;
   sample_ = &sample;
-  decodes_ = declined_ = false;
+  decodes_ = declined_ = packed_ = false;
   kept_ = {};
   room_ = {};
   if (Status taken = targets_.take(record); !taken.is_ok()) return taken;
@@ -87,9 +88,10 @@ Status ImageMaker::begin(const Record& record, Random& random, Sample& sample) {
 Status ImageMaker::open(std::span<const std::byte> encoded) {
   const std::span<const std::byte> form = sample_->recoded();
   uses_form_ = !form.empty();
+  encoded_ = uses_form_ ? form : encoded;
   const bool recodes = !uses_form_ && sample_->wants_recoded(encoded.size());
   if (takes_ == Takes::all) {
-    Status opened = decoder_->open(uses_form_ ? form : encoded);
+    Status opened = decoder_->open(encoded_);
     if (opened.is_ok() && recodes) recode(encoded);
     interleaved_ = opened.is_ok() ? decoder_->interleaved() : nullptr;
     return opened;
@@ -109,7 +111,10 @@ void ImageMaker::recode(std::span<const std::byte> encoded) {
   if (form_.capacity() > DecodeBudget::small_bytes) form_ = {};
   if (decoder_->recode(form_)) {
     uses_form_ = form_.size() <= DecodeBudget::small_bytes && decoder_->open(form_).is_ok();
-    if (!uses_form_) static_cast<void>(decoder_->open(encoded).is_ok());
+    if (uses_form_)
+      encoded_ = form_;
+    else
+      static_cast<void>(decoder_->open(encoded).is_ok());
   }
   if (!uses_form_) form_.clear();
   sample_->keep_recoded(form_);
@@ -135,6 +140,8 @@ Status ImageMaker::finish() {
     SampleImage to = image(place);
     images_.programs[place.program].run(to, random_of(place));
   }
+  if (images_.packed)
+    *static_cast<std::uint8_t*>((*sample_)[*images_.packed].data) = packed_ ? 1 : 0;
   return targets_.write(*sample_);
 }
 
@@ -177,6 +184,11 @@ Status ImageMaker::begin_image(const Record& record) {
   int reduction = resolution_ == Resolution::reduced ? plans_.front().reduction() : 1;
   for (const ResamplePlan& plan : plans_)
     if (reduction > 1) reduction = std::min(reduction, plan.reduction());
+  if (may_be_packed_ && room_.empty() && decoder_->header().kind == ImageKind::coefficients &&
+      ImagePacker::takes(plans_.front())) {
+    Status packed = pack_image();
+    if (packed_ || !packed.is_ok()) return packed;
+  }
   Region needed{};
   for (ResamplePlan& plan : plans_) {
     if (reduction > 1) plan.reduce(reduction);
@@ -187,6 +199,19 @@ Status ImageMaker::begin_image(const Record& record) {
     decoder_->use_index(sample_->hint(), image_checksum(record));
   if (reduction == 1 && interleaved_ != nullptr) interleaved_->begin_decode(needed);
   return Status::ok();
+}
+
+/// Packs the image for the device, if it fits into the image's place.
+Status ImageMaker::pack_image() {
+  const SampleImage to = image(images_.all.front());
+  Status packed = packer_.pack(encoded_, !uses_form_, plans_.front(),
+                               {reinterpret_cast<std::byte*>(to.pixels), to.bytes()}, packed_);
+  if (packed_) {
+    decodes_ = false;
+    decoder_->close();
+    sample_->set_decoder_name("device (coefficients)");
+  }
+  return packed;
 }
 
 Status ImageMaker::finish_image() {

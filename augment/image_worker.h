@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "crop_stage.h"
 #include "ops/scratch.h"
 #include "sample_images.h"
 #include "targets/targets.h"
@@ -51,6 +52,7 @@ class ImageMaker {
   Status open(std::span<const std::byte> encoded);
   void recode(std::span<const std::byte> encoded);
   Status begin_image(const Record& record);
+  Status pack_image();
   Status finish_image();
   void resample_all(const PixelView& pixels);
   SampleImage image(const SampleImagePlace& place);
@@ -68,9 +70,12 @@ class ImageMaker {
   const Resolution resolution_;
   const bool may_be_kept_;
   const bool needs_orientation_;
+  /// Whether images may be packed for the device.
+  const bool may_be_packed_;
   const Takes takes_;
   std::unique_ptr<ImageDecoder> decoder_;
   Resampler resampler_;
+  ImagePacker packer_;
   Scratch scratch_;
   TargetWorkers targets_;
 
@@ -84,7 +89,11 @@ class ImageMaker {
   bool decodes_ = false;
   /// Whether the recoded form of the record is decoded instead of the record.
   bool uses_form_ = false;
+  /// Whether the image's place has a packed crop for the device.
+  bool packed_ = false;
   std::vector<std::byte> form_;
+  /// The bytes that are decoded.
+  std::span<const std::byte> encoded_;
   std::span<const std::byte> kept_;
   /// The place in the cache for the pixels; empty if the cache does not take them.
   std::span<std::byte> room_;

@@ -23,6 +23,7 @@ namespace {
 
 constexpr const char* versions[] = {"pillow-13", "pillow-12"};  // of `Like`
 constexpr const char* resolutions[] = {"exact", "reduced"};     // of `Resolution`
+constexpr const char* places[] = {"worker", "device"};          // of `DecodeOn`
 
 }  // namespace
 
@@ -46,15 +47,36 @@ void check_program(Size output, const std::vector<Operation>& ops, std::string_v
 
 namespace {
 
+/// Checks what the device's decoding excludes.
+void check_device(const Recipe& recipe, std::string_view source) {
+  if (recipe.decode_on != DecodeOn::device) return;
+  const auto refuse = [&](const std::string& why) {
+    refuse_parameter(source, "\"decode_on\" is \"device\", and " + why);
+  };
+  if (!recipe.views.empty())
+    refuse("\"views\" makes more than the one image that the device makes");
+  if (const int views = views_of(recipe.ops); views > 1)
+    refuse("the operations make " + std::to_string(views) + " images; the device makes one");
+  if (recipe.resolution != Resolution::exact)
+    refuse(
+        "\"resolution\" is not \"exact\"; the device decodes only at the image's own resolution");
+  if (recipe.mix && recipe.mix->on == MixOn::worker)
+    refuse(
+        "\"mix\" runs on a worker, which does not have the pixels; set its \"on\" to \"device\"");
+}
+
 void check(const Recipe& recipe, std::string_view source) {
   ParameterChecker checker(source);
   Like like = recipe.like;
   checker.named("like", like, versions);
   Resolution resolution = recipe.resolution;
   checker.named("resolution", resolution, resolutions);
+  DecodeOn decode_on = recipe.decode_on;
+  checker.named("decode_on", decode_on, places);
   check_program(recipe.output, recipe.ops, source);
   check_targets(recipe, source);
   check_views(recipe, source);
+  check_device(recipe, source);
   if (!recipe.mix) return;
   check_mix(*recipe.mix, std::string(source) + ": mix");
   if (const int views = views_of(recipe.ops); views > 1)
@@ -140,6 +162,7 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
   reader.size("output", recipe.output);
   reader.named("like", recipe.like, versions);
   reader.named("resolution", recipe.resolution, resolutions);
+  reader.named("decode_on", recipe.decode_on, places);
   read_operations(reader, parsed.contains("output"), recipe.output, recipe.ops, source);
   if (const RecipeJson* targets = reader.find("targets"))
     recipe.targets = read_targets(*targets, source);
@@ -160,6 +183,8 @@ std::string Recipe::to_json() const {
   json["like"] = versions[static_cast<std::size_t>(like)];
   if (resolution != Resolution::exact)
     json["resolution"] = resolutions[static_cast<std::size_t>(resolution)];
+  if (decode_on != DecodeOn::worker)
+    json["decode_on"] = places[static_cast<std::size_t>(decode_on)];
   json["ops"] = operations_json(ops);
   if (targets != Recipe().targets) json["targets"] = targets_json(targets);
   if (!views.empty()) json["views"] = views_json(views);

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "crop_stage.h"
 #include "targets/targets.h"
 
 namespace millrace {
@@ -32,6 +33,11 @@ SampleImages::SampleImages(const Recipe& recipe) {
       all.push_back({programs.size(), view.output, fields.size(), number, ++stream});
     programs.emplace_back(view.output, view.ops, recipe.like);
     fields.push_back(field_of(view.field, view.output, count));
+  }
+  if (recipe.decode_on == DecodeOn::device) {
+    packed = fields.size();
+    fields.front().device_stages = {crop_stage(recipe.output, *packed)};
+    fields.push_back({"packed", DType::uint8, {}});
   }
   spec = SampleSpec(std::move(fields));
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ops/program.h"
@@ -36,6 +37,8 @@ struct SampleImages {
   std::vector<Program> programs;
   SampleSpec spec;
   std::vector<SampleImagePlace> all;
+  /// The field that says whether the image is packed for the device; nullopt if workers make it.
+  std::optional<std::size_t> packed;
 };
 
 }  // namespace millrace

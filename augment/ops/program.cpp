@@ -144,6 +144,11 @@ void Program::run(SampleImage& image, Random& random) const {
   for (const PixelOperation* op : in_place_) op->run(image, random);
 }
 
+bool Program::leaves_pixels() const {
+  return std::ranges::none_of(in_place_,
+                              [](const PixelOperation* op) { return op->fields().empty(); });
+}
+
 std::vector<FieldSpec> Program::fields() const {
   std::vector<FieldSpec> fields;
   for (const PixelOperation* op : in_place_)

@@ -59,6 +59,9 @@ class Program {
   };
   Flips flips(Random& random) const;
   void run(SampleImage& image, Random& random) const;
+  /// Returns whether `run` leaves the pixels as they are, since all its operations run on the
+  /// device.
+  bool leaves_pixels() const;
   /// The fields that operations add to the sample.
   std::vector<FieldSpec> fields() const;
 

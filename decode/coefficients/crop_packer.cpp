@@ -84,6 +84,8 @@ Status CropPacker::open(std::span<const std::byte> record) {
   return source_->reader.open(record, source_->frame);
 }
 
+bool CropPacker::has_right_checksum() const { return source_->reader.has_right_checksum(); }
+
 Size CropPacker::size() const { return {source_->frame.width, source_->frame.height}; }
 
 /// Returns a header with all numbers that do not depend on other parts.

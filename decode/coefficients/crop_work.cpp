@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "coefficients/tile.h"
@@ -111,14 +112,17 @@ void resize(const CropHeader& crop, const CropPixels& pixels, const CropWork& wo
 }  // namespace
 
 void CropWork::run_on_host() const {
-  const std::size_t image_bytes =
-      3 * static_cast<std::size_t>(height) * static_cast<std::size_t>(width);
+  const std::size_t image_bytes = image_bytes_of(*this);
   for (std::size_t sample = 0; sample < samples; ++sample) {
-    if (offsets[sample] == not_here) continue;
-    const auto& crop = *reinterpret_cast<const CropHeader*>(crops + offsets[sample]);
+    const std::byte* const place = places + sample * place_bytes;
+    if (packed[sample] == 0) {
+      std::memcpy(images + sample * image_bytes, place, image_bytes);
+      continue;
+    }
+    const CropHeader& crop = *crop_at(place);
     auto* const of_sample = reinterpret_cast<std::uint8_t*>(scratch) + sample * scratch_stride;
     if (!make_planes(crop, of_sample)) {
-      corrupt[sample] = 1;
+      if (corrupt != nullptr) corrupt[sample] = 1;
       continue;
     }
     resize(crop, CropPixels(crop, of_sample), *this, of_sample + plane_at(crop, crop.components),

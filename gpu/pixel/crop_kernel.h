@@ -10,7 +10,8 @@
 //   resize_rows       makes a row of pixels in shared memory, and passes it horizontally to the
 //                     scratch. If the vertical pass comes first, the row of pixels is already a sum
 //                     of rows, and the result is a row of the image.
-//   resize_columns    passes rows of the scratch vertically to the image.
+//   resize_columns    passes rows of the scratch vertically to the image. Copies images that came
+//                     as pixels.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,6 +27,8 @@ inline constexpr unsigned crop_threads = 256;
 
 /// The sample that a block of threads works for.
 struct CropSample {
+  const std::byte* place = nullptr;
+  /// Null if the place has the image itself.
   const CropHeader* crop = nullptr;
   std::uint8_t* scratch = nullptr;
   std::uint8_t* image = nullptr;
@@ -36,15 +39,23 @@ struct CropSample {
   __device__ explicit CropSample(const CropWork& work) {
     const std::size_t sample = blockIdx.x / crop_blocks;
     part = static_cast<std::int32_t>(blockIdx.x % crop_blocks);
-    const std::uint32_t offset = __ldg(work.offsets + sample);
-    if (offset == CropWork::not_here) return;
-    crop = reinterpret_cast<const CropHeader*>(work.crops + offset);
+    place = work.places + sample * work.place_bytes;
+    image = work.images + sample * image_bytes_of(work);
+    if (__ldg(work.packed + sample) == 0) return;
+    crop = crop_at(place);
     scratch = reinterpret_cast<std::uint8_t*>(work.scratch) + sample * work.scratch_stride;
-    image = work.images + sample * 3 * static_cast<std::size_t>(work.height) *
-                              static_cast<std::size_t>(work.width);
-    corrupt = work.corrupt + sample;
+    if (work.corrupt != nullptr) corrupt = work.corrupt + sample;
   }
 };
+
+/// Copies an image. Its bytes need not be aligned.
+__device__ inline void copy_image(const CropWork& work, const CropSample& sample) {
+  const auto* const from = reinterpret_cast<const std::uint8_t*>(sample.place);
+  const std::size_t bytes = image_bytes_of(work);
+  for (std::size_t n = static_cast<std::size_t>(sample.part) * crop_threads + threadIdx.x;
+       n < bytes; n += std::size_t{crop_blocks} * crop_threads)
+    sample.image[n] = __ldg(from + n);
+}
 
 __global__ void __launch_bounds__(tile_threads)
     transform_tiles(const __grid_constant__ CropWork work) {
@@ -69,7 +80,7 @@ __global__ void __launch_bounds__(tile_threads)
                                samples + static_cast<std::size_t>(row) * tile_height * stride +
                                    static_cast<std::size_t>(tile) * tile_width,
                                stride) &&
-            threadIdx.x % 32 == 0)
+            sample.corrupt != nullptr && threadIdx.x % 32 == 0)
           *sample.corrupt = 1;
       }
     }
@@ -124,7 +135,8 @@ __global__ void __launch_bounds__(crop_threads) resize_rows(const __grid_constan
 __global__ void __launch_bounds__(crop_threads)
     resize_columns(const __grid_constant__ CropWork work) {
   const CropSample sample(work);
-  if (sample.crop == nullptr || sample.crop->vertical_first != 0) return;
+  if (sample.crop == nullptr) return copy_image(work, sample);
+  if (sample.crop->vertical_first != 0) return;
   const CropHeader& crop = *sample.crop;
   const std::uint8_t* const between = sample.scratch + plane_at(crop, crop.components);
   const std::int32_t row_bytes = 3 * work.width;

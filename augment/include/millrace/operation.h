@@ -40,6 +40,12 @@ enum class Resolution {
   reduced,  ///< the lowest of 1/2, 1/4 and 1/8 that is not smaller than the output, if there is one
 };
 
+/// The place where images are decoded, cropped and resized.
+enum class DecodeOn {
+  worker,
+  device,  ///< those of stored or cached coefficients; the pixels have the same bits
+};
+
 /// Resizes a random box of the image to the output: torchvision's `RandomResizedCrop`.
 struct RandomResizedCrop {
   /// Share of the image's area.

@@ -50,6 +50,15 @@ struct Recipe {
   /// resized is at least twice as wide and high as the output. Images that are turned upright, and
   /// `nearest`, stay exact.
   Resolution resolution = Resolution::exact;
+  /// Place where images are decoded. With `device`, workers pack the coefficients of crops, and the
+  /// device makes the pixels, with the same bits. It needs `PipelineOptions::conversion` of "image".
+  /// Coefficients come from a dataset of `pack --store coefficients`, or from
+  /// `PipelineOptions::cache_bytes`. Workers make all other images, and those that are turned or
+  /// padded, that have further operations on pixels, or whose crop is large. `device` excludes
+  /// `views`, operations that make several images, `Resolution::reduced`, and mixing on workers. The
+  /// sample gets the field
+  ///     packed  uint8  scalar   1 if the device makes the image
+  DecodeOn decode_on = DecodeOn::worker;
   /// The further fields of records that a sample has; by default the label, if the records have
   /// one. Masks, boxes and keypoints move with the pixels.
   std::vector<Target> targets{{"label", StoredTarget{}}};
@@ -79,10 +88,10 @@ struct Recipe {
   ///              {"op": "random_horizontal_flip", "p": 0.5}]}
   ///     {"output": [224, 224], "ops": [{"op": "resize", "size": 256}, {"op": "center_crop"}]}
   /// "output" is [width, height]. "like" is "pillow-13" or "pillow-12". "resolution" is "exact" or
-  /// "reduced". "interpolation", in "resize" and "random_resized_crop", is "bilinear", "bicubic",
-  /// "box", "hamming", "lanczos" or "nearest". "on", in "random_horizontal_flip", is "worker" or
-  /// "device". "targets" has for each field "is" ("mask", "boxes", "keypoints", "values" or
-  /// "stored") and the members of that target's struct:
+  /// "reduced". "decode_on" is "worker" or "device". "interpolation", in "resize" and
+  /// "random_resized_crop", is "bilinear", "bicubic", "box", "hamming", "lanczos" or "nearest".
+  /// "on", in "random_horizontal_flip", is "worker" or "device". "targets" has for each field "is"
+  /// ("mask", "boxes", "keypoints", "values" or "stored") and the members of that target's struct:
   ///     {"mask": {"is": "mask", "fill": 255}, "boxes": {"is": "boxes", "format": "xywh"},
   ///      "labels": {"is": "values", "dtype": "int64", "of": "boxes"}}
   /// "views" has for each field the members of `View`:
@@ -91,7 +100,7 @@ struct Recipe {
   /// "mix" has the members of `Mix`:
   ///     {"classes": 1000, "mixup": 0.2, "cutmix": 1, "cutmix_share": 0.5, "p": 1, "on": "worker"}
   /// A missing key has the default of `Recipe` or of the operation. `to_json` writes
-  /// "resolution", "targets" and "views" only if they are not the default.
+  /// "resolution", "decode_on", "targets" and "views" only if they are not the default.
   ///
   /// Throws `Error` (`invalid_argument`) for malformed JSON, an unknown key or operation, a value
   /// out of range, or operations that do not fit together. The message names the operation by its

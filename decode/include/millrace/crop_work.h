@@ -72,16 +72,16 @@ struct CropHeader {
 /// part of the packed weights.
 struct CropWork {
   static constexpr const char* kernel = "crop";
-  /// Offset of a sample that is not made here.
-  static constexpr std::uint32_t not_here = UINT32_MAX;
 
-  /// Packed crops, at offsets that are multiples of 8 from an address aligned to 256 bytes.
-  const std::byte* crops = nullptr;
-  /// One offset per sample, in bytes.
-  const std::uint32_t* offsets = nullptr;
-  /// [samples, height, width, 3]. Samples that are not made here keep their bytes.
+  /// One place per sample, of `place_bytes` bytes. It has the image itself, or a packed crop from
+  /// its first multiple of 8 on.
+  const std::byte* places = nullptr;
+  std::size_t place_bytes = 0;
+  /// One value per sample: 1 if the place has a packed crop, 0 if it has the image.
+  const std::uint8_t* packed = nullptr;
+  /// [samples, height, width, 3]. Must not overlap the places.
   std::uint8_t* images = nullptr;
-  /// One value per sample, all 0. Becomes 1 if tiles are corrupt; the image is then unspecified.
+  /// One value per sample, or null. Becomes 1 if tiles are corrupt; the image is then unspecified.
   std::uint8_t* corrupt = nullptr;
   /// `scratch_stride` bytes per sample, aligned to 256 bytes. Its content is unspecified.
   std::byte* scratch = nullptr;
@@ -89,6 +89,9 @@ struct CropWork {
   std::size_t samples = 0;
   std::int32_t height = 0;
   std::int32_t width = 0;
+
+  /// Alignment of a packed crop in memory.
+  static constexpr std::size_t alignment = 8;
 
   /// Does the work in host memory: the reference for all devices.
   void run_on_host() const;

@@ -75,7 +75,7 @@ class CropKernel : public testing::GpuTest {
 
   /// Runs the kernels and the reference. Both must give the expected images.
   static void expect_images(PackedCrops& crops) {
-    const std::size_t samples = crops.offsets.size();
+    const std::size_t samples = crops.packed.size();
     ASSERT_GT(samples, 0U);
     std::vector<std::uint8_t> made(crops.images.size() + 64, untouched);
     std::vector<std::uint8_t> expected = crops.images;
@@ -98,15 +98,15 @@ class CropKernel : public testing::GpuTest {
     const auto bytes_of = [](auto span) {
       return std::span(reinterpret_cast<const std::uint8_t*>(span.data()), span.size_bytes());
     };
-    const DeviceBytes packed(device, stream, bytes_of(crops.crops()));
-    const DeviceBytes offsets(device, stream, bytes_of(std::span(crops.offsets)));
+    const DeviceBytes places(device, stream, bytes_of(crops.places()));
+    const DeviceBytes packed(device, stream, crops.packed);
     const DeviceBytes made(device, stream, images);
     const DeviceBytes marks(device, stream, corrupt);
     const std::vector<std::uint8_t> poison(crops.scratch_bytes(), 0xD7);
     const DeviceBytes scratch(device, stream, poison);
     CropWork work = crops.work();
-    work.crops = reinterpret_cast<const std::byte*>(packed.data());
-    work.offsets = reinterpret_cast<const std::uint32_t*>(offsets.data());
+    work.places = reinterpret_cast<const std::byte*>(places.data());
+    work.packed = packed.data();
     work.images = made.data();
     work.corrupt = marks.data();
     work.scratch = reinterpret_cast<std::byte*>(scratch.data());
@@ -120,8 +120,8 @@ class CropKernel : public testing::GpuTest {
                        std::vector<std::uint8_t>& corrupt) {
     std::vector<std::byte> scratch(crops.scratch_bytes(), std::byte{0xD7});
     CropWork work = crops.work();
-    work.crops = crops.crops().data();
-    work.offsets = crops.offsets.data();
+    work.places = crops.places().data();
+    work.packed = crops.packed.data();
     work.images = images.data();
     work.corrupt = corrupt.data();
     work.scratch = scratch.data();
@@ -166,21 +166,21 @@ TEST_F(CropKernel, GivesTheCpusPixelsOfPhotographs) {
     SCOPED_TRACE(files[n].string());
     PackedCrops crops({224, 224});
     add_crops(crops, testing::read_file(files[n]), 2);
-    if (crops.offsets.empty()) continue;
+    if (crops.packed.empty()) continue;
     expect_images(crops);
-    made += crops.offsets.size();
+    made += crops.packed.size();
   }
   EXPECT_GT(made, files.size() / 25 / testing::one_in);
 }
 
-TEST_F(CropKernel, LeavesSamplesOfTheHostAlone) {
+TEST_F(CropKernel, CopiesImagesThatCameAsPixels) {
   const Bytes jpeg = testing::encode(testing::noise(77, 61, 5), testing::encodings().front());
   PackedCrops crops({23, 19});
   add_crops(crops, jpeg, 3);
-  ASSERT_EQ(crops.offsets.size(), 3U);
-  crops.offsets[1] = CropWork::not_here;
-  std::fill_n(crops.images.begin() + static_cast<std::ptrdiff_t>(crops.image_bytes()),
-              crops.image_bytes(), untouched);
+  ASSERT_EQ(crops.packed.size(), 3U);
+  crops.packed[1] = 0;
+  const std::span<std::byte> place = crops.place(1);
+  std::memcpy(crops.images.data() + crops.image_bytes(), place.data(), crops.image_bytes());
   expect_images(crops);
 }
 
@@ -193,12 +193,11 @@ TEST_F(CropKernel, AgreesWithTheHostOnDamagedTiles) {
   for (int round = 0; round < 200 / testing::one_in; ++round) {
     PackedCrops crops({23, 19});
     add_crops(crops, jpeg, 4);
-    for (std::size_t n = 0; n < crops.offsets.size(); ++n) {
-      const auto& crop =
-          *reinterpret_cast<const CropHeader*>(crops.crops().data() + crops.offsets[n]);
+    for (std::size_t n = 0; n < crops.packed.size(); ++n) {
+      std::byte* const begin = crops.place(n).data();
+      const auto& crop = *reinterpret_cast<const CropHeader*>(begin);
       // The tables between the tiles are trusted.
       const CropHeader::Plane& plane = crop.planes[random_.below(3)];
-      std::byte* const begin = crops.crops().data() + crops.offsets[n];
       std::uint32_t rows_at = 0;
       std::memcpy(&rows_at, begin + plane.rows_at, sizeof rows_at);
       std::uint32_t bytes = 0;
@@ -209,7 +208,7 @@ TEST_F(CropKernel, AgreesWithTheHostOnDamagedTiles) {
     }
     std::vector<std::uint8_t> made(crops.images.size(), untouched);
     std::vector<std::uint8_t> here = made;
-    std::vector<std::uint8_t> corrupt(crops.offsets.size(), 0);
+    std::vector<std::uint8_t> corrupt(crops.packed.size(), 0);
     std::vector<std::uint8_t> corrupt_here = corrupt;
     ASSERT_EQ(run_on_device(crops, made, corrupt), cudaSuccess);
     run_here(crops, here, corrupt_here);

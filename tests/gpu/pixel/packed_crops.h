@@ -38,6 +38,8 @@ struct AxisTable {
 /// A batch of packed crops in host memory.
 class PackedCrops {
  public:
+  static constexpr std::size_t place_bytes = std::size_t{1} << 20U;
+
   explicit PackedCrops(Size to) : to_(to) {}
 
   /// Adds a crop of a record, and its image: what the CPU makes of the record's JPEG. Returns
@@ -54,43 +56,50 @@ class PackedCrops {
                resampling.interpolation, resampling.flipped});
     const AxisTable horizontal(across);
     const AxisTable vertical(down);
-    const std::size_t begin = (bytes_.size() + 7) / 8 * 8;
-    bytes_.resize(begin + (std::size_t{1} << 22U));
-    std::size_t packed = 0;
+    const std::size_t begin = bytes_.size();
+    bytes_.resize(begin + place_bytes);
+    std::size_t bytes = 0;
     const Status status =
         packer.pack({.region = {across.first(), down.first(), across.needed(), down.needed()},
                      .horizontal = horizontal.axis(),
                      .vertical = vertical.axis(),
                      .vertical_first = vertical_first(resampling)},
-                    std::size_t{1} << 24U, std::span(bytes_).subspan(begin), packed);
-    bytes_.resize(begin + packed);
-    if (!status.is_ok() || packed == 0) return false;
+                    std::size_t{1} << 24U, std::span(bytes_).subspan(begin), bytes);
+    if (!status.is_ok() || bytes == 0) {
+      bytes_.resize(begin);
+      return false;
+    }
+    packed.push_back(1);
     const auto& header = *reinterpret_cast<const CropHeader*>(bytes_.data() + begin);
     scratch_stride_ =
         std::max(scratch_stride_, (crop_scratch_bytes(header, to_.width) + 255) / 256 * 256);
-    offsets.push_back(static_cast<std::uint32_t>(begin));
     const std::vector<std::uint8_t> image = made_of(jpeg, resampling);
     images.insert(images.end(), image.begin(), image.end());
     return true;
   }
 
-  std::span<std::byte> crops() { return bytes_; }
+  std::span<std::byte> places() { return bytes_; }
+  std::span<std::byte> place(std::size_t sample) {
+    return std::span(bytes_).subspan(sample * place_bytes, place_bytes);
+  }
   Size size() const { return to_; }
   std::size_t image_bytes() const {
     return 3 * static_cast<std::size_t>(to_.width) * static_cast<std::size_t>(to_.height);
   }
-  std::size_t scratch_bytes() const { return scratch_stride_ * offsets.size(); }
+  std::size_t scratch_bytes() const { return scratch_stride_ * packed.size(); }
   /// The work, without its memory.
   CropWork work() const {
     CropWork work;
     work.scratch_stride = scratch_stride_;
-    work.samples = offsets.size();
+    work.place_bytes = place_bytes;
+    work.samples = packed.size();
     work.height = to_.height;
     work.width = to_.width;
     return work;
   }
 
-  std::vector<std::uint32_t> offsets;
+  /// Whether each sample's place has a packed crop.
+  std::vector<std::uint8_t> packed;
   /// The expected images, one after the other.
   std::vector<std::uint8_t> images;
 

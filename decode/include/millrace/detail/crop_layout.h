@@ -16,6 +16,17 @@ namespace millrace {
 inline constexpr std::int32_t tile_width = 64;
 inline constexpr std::int32_t tile_height = 8;
 
+MILLRACE_HOST_DEVICE inline std::size_t image_bytes_of(const CropWork& work) {
+  return 3 * static_cast<std::size_t>(work.height) * static_cast<std::size_t>(work.width);
+}
+
+/// Returns the packed crop at a sample's place.
+MILLRACE_HOST_DEVICE inline const CropHeader* crop_at(const std::byte* place) {
+  const std::size_t beside = reinterpret_cast<std::uintptr_t>(place) % CropWork::alignment;
+  return reinterpret_cast<const CropHeader*>(place +
+                                             (beside == 0 ? 0 : CropWork::alignment - beside));
+}
+
 template <typename Part>
 MILLRACE_HOST_DEVICE const Part* part_of(const CropHeader& crop, std::uint32_t offset) {
   return reinterpret_cast<const Part*>(reinterpret_cast<const std::uint8_t*>(&crop) + offset);

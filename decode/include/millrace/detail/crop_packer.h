@@ -44,6 +44,8 @@ class CropPacker {
   /// Opens a record, which must outlive the calls of `pack`. Returns a bad status for a corrupt
   /// header.
   Status open(std::span<const std::byte> record);
+  /// Compares the opened record's checksum, which all of its bytes are read for.
+  bool has_right_checksum() const;
   /// Size of the opened record's image.
   Size size() const;
 
