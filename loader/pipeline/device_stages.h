@@ -16,8 +16,8 @@ namespace millrace {
 /// The stages of one field and their device memory. One stream uses them.
 class DeviceStages {
  public:
-  /// Allocates memory for the samples of a micro-batch of `host`. `field` is the converted field, if
-  /// the batch has one.
+  /// Allocates memory for the samples of a micro-batch of `host`. `field` is the converted field,
+  /// if the batch has one.
   DeviceStages(Device& device, const SlotLayout& host, const std::optional<std::size_t>& field);
 
   std::size_t bytes() const;

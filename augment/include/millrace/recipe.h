@@ -51,12 +51,12 @@ struct Recipe {
   /// `nearest`, stay exact.
   Resolution resolution = Resolution::exact;
   /// Place where images are decoded. With `device`, workers pack the coefficients of crops, and the
-  /// device makes the pixels, with the same bits. It needs `PipelineOptions::conversion` of "image".
+  /// device makes the pixels, with the same bits. This needs a conversion of "image".
   /// Coefficients come from a dataset of `pack --store coefficients`, or from
   /// `PipelineOptions::cache_bytes`. Workers make all other images, and those that are turned or
   /// padded, that have further operations on pixels, or whose crop is large. `device` excludes
-  /// `views`, operations that make several images, `Resolution::reduced`, and mixing on workers. The
-  /// sample gets the field
+  /// `views`, operations that make several images, `Resolution::reduced`, and mixing on workers.
+  /// The sample gets the field
   ///     packed  uint8  scalar   1 if the device makes the image
   DecodeOn decode_on = DecodeOn::worker;
   /// The further fields of records that a sample has; by default the label, if the records have
