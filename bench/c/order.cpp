@@ -77,6 +77,14 @@ millrace_status millrace_order_weighted(const double* weights, size_t n_weights,
   });
 }
 
+millrace_status millrace_order_reweighted(const millrace_order* before, uint64_t epoch,
+                                          const double* weights, size_t n_weights,
+                                          millrace_order** order, millrace_error* error) {
+  return make_order(order, error, [&] {
+    return get(before)->reweighted(epoch, list_of(weights, n_weights, "weights"));
+  });
+}
+
 millrace_status millrace_order_mixed(const millrace_source* parts, size_t n_parts,
                                      uint64_t epoch_size, millrace_order** order,
                                      millrace_error* error) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/c_order.h>
 #include <millrace/options_file.h>
 #include <millrace/pipeline.h>
 #include <millrace/ranks.h>
@@ -123,6 +124,16 @@ millrace_status millrace_pipeline_total_batches(const millrace_pipeline* pipelin
   return guarded(error, [&] {
     std::uint64_t& into = result_at(batches, "batches");
     into = get(pipeline)->pipeline.total_batches().value_or(UINT64_MAX);
+  });
+}
+
+millrace_status millrace_pipeline_set_weights(millrace_pipeline* pipeline, const double* weights,
+                                              size_t n_weights, uint64_t* epoch,
+                                              millrace_error* error) {
+  return guarded(error, [&] {
+    std::uint64_t& into = result_at(epoch, "epoch");
+    if (n_weights > 0) required(weights, "weights");
+    into = get(pipeline)->pipeline.set_weights({weights, n_weights});
   });
 }
 

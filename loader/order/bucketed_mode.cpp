@@ -63,7 +63,9 @@ class BucketedMode final : public OrderMode {
         seed_(derived_key(seed, purpose)) {}
 
   std::uint64_t epoch_size() const override { return count_; }
-  std::uint64_t replacement(Random& random) const override { return random.below(count_); }
+  std::uint64_t replacement(std::uint64_t /*epoch*/, Random& random) const override {
+    return random.below(count_);
+  }
 
   void draw(std::uint64_t epoch, std::span<std::uint64_t> offsets) const override {
     std::shared_ptr<const Window> window;

@@ -74,7 +74,7 @@ class MixedMode final : public OrderMode {
 
   std::uint64_t epoch_size() const override { return epoch_size_; }
 
-  std::uint64_t replacement(Random& random) const override {
+  std::uint64_t replacement(std::uint64_t /*epoch*/, Random& random) const override {
     const PartShare& part = part_at(random.below(run_));
     return part.first_record + random.below(part.records);
   }

@@ -81,7 +81,7 @@ Order Order::measured(const Dataset& dataset) const {
   return order;
 }
 
-Order Order::weighted(std::vector<double> weights, std::uint64_t epoch_size) {
+Order::Weights Order::checked(std::vector<double> weights) {
   if (weights.empty()) refuse_order("there are no weights; it takes one per record");
   bool any = false;
   for (std::size_t record = 0; record < weights.size(); ++record) {
@@ -91,10 +91,33 @@ Order Order::weighted(std::vector<double> weights, std::uint64_t epoch_size) {
   if (!any)
     refuse_order("all " + std::to_string(weights.size()) +
                  " weights are 0; at least one must be positive");
-  if (epoch_size == 0) epoch_size = weights.size();
+  return std::make_shared<const std::vector<double>>(std::move(weights));
+}
+
+Order::Weights Order::checked_new(std::vector<double> weights) const {
+  const auto* weighted = std::get_if<Weighted>(&mode_);
+  if (weighted == nullptr) refuse_order("it has no weights to change; make it by Order::weighted");
+  Weights checked_weights = checked(std::move(weights));
+  const std::size_t before = weighted->epochs.front().weights->size();
+  if (checked_weights->size() != before)
+    refuse_order("there are " + std::to_string(checked_weights->size()) +
+                 " new weights, but the order has " + std::to_string(before));
+  return checked_weights;
+}
+
+Order Order::weighted(std::vector<double> weights, std::uint64_t epoch_size) {
+  Weights checked_weights = checked(std::move(weights));
+  if (epoch_size == 0) epoch_size = checked_weights->size();
   Order order;
-  order.mode_ =
-      Weighted{std::make_shared<const std::vector<double>>(std::move(weights)), epoch_size};
+  order.mode_ = Weighted{{{0, std::move(checked_weights)}}, epoch_size};
+  return order;
+}
+
+Order Order::reweighted(std::uint64_t epoch, std::vector<double> weights) const {
+  Weights checked_weights = checked_new(std::move(weights));
+  Order order = *this;
+  set_from_epoch(std::get<Weighted>(order.mode_).epochs,
+                 EpochWeights{epoch, std::move(checked_weights)});
   return order;
 }
 

@@ -3,12 +3,15 @@
 
 #include <millrace/order.h>
 #include <millrace/random.h>
+#include <millrace/sampler.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace millrace {
@@ -23,16 +26,39 @@ class OrderMode {
   virtual std::uint64_t epoch_size() const = 0;
   /// Replaces offsets of one epoch, at most `most`, by the numbers drawn there.
   virtual void draw(std::uint64_t epoch, std::span<std::uint64_t> offsets) const = 0;
-  /// Draws a number with the mode's own probabilities.
-  virtual std::uint64_t replacement(Random& random) const = 0;
+  /// Draws a number with the mode's own probabilities in an epoch.
+  virtual std::uint64_t replacement(std::uint64_t epoch, Random& random) const = 0;
 };
 
 std::shared_ptr<const OrderMode> sequential_mode(std::uint64_t count);
 std::shared_ptr<const OrderMode> shuffled_mode(std::uint64_t count, std::uint64_t seed);
 std::shared_ptr<const OrderMode> block_mode(std::uint64_t count, std::uint64_t seed,
                                             Order::Blocks blocks);
-std::shared_ptr<const OrderMode> weighted_mode(std::span<const double> weights,
+
+/// Makes the table from which numbers are drawn by their weights.
+std::shared_ptr<const AliasTable> alias_table(std::span<const double> weights);
+/// `tables` are by epoch, the first from epoch 0.
+std::shared_ptr<const OrderMode> weighted_mode(std::vector<EpochTable> tables,
                                                std::uint64_t epoch_size, std::uint64_t seed);
+
+/// Sets the element that holds from its `first_epoch` on, until that of the next one.
+template <typename Element>
+void set_from_epoch(std::vector<Element>& by_epoch, Element element) {
+  auto place = std::ranges::lower_bound(by_epoch, element.first_epoch, {}, &Element::first_epoch);
+  if (place != by_epoch.end() && place->first_epoch == element.first_epoch)
+    *place = std::move(element);
+  else
+    by_epoch.insert(place, std::move(element));
+}
+
+/// Returns the index of the element that holds in an epoch.
+template <typename Element>
+std::size_t index_in_epoch(const std::vector<Element>& by_epoch, std::uint64_t epoch) {
+  std::size_t index = by_epoch.size() - 1;
+  while (by_epoch[index].first_epoch > epoch) --index;
+  return index;
+}
+
 /// Throws `Error` (`invalid_argument`) if a weight is so small that its part would never be drawn.
 std::shared_ptr<const OrderMode> mixed_mode(std::span<const Order::Source> parts,
                                             std::uint64_t epoch_size, std::uint64_t seed);

@@ -14,7 +14,9 @@ class UniformMode : public OrderMode {
  public:
   explicit UniformMode(std::uint64_t count) : count_(count) {}
   std::uint64_t epoch_size() const final { return count_; }
-  std::uint64_t replacement(Random& random) const final { return random.below(count_); }
+  std::uint64_t replacement(std::uint64_t /*epoch*/, Random& random) const final {
+    return random.below(count_);
+  }
 
  protected:
   std::uint64_t count() const { return count_; }

@@ -64,7 +64,7 @@ class Hash {
 }  // namespace
 
 Sampler::Sampler(const Order& order, std::uint64_t records, std::uint64_t seed)
-    : order_(order), records_(records) {
+    : order_(order), records_(records), seed_(seed) {
   if (records == 0) refuse_plan("the dataset is empty");
   if (records > most_records)
     refuse_plan("the dataset has " + std::to_string(records) + " records, more than 2^63");
@@ -81,9 +81,11 @@ Sampler::Sampler(const Order& order, std::uint64_t records, std::uint64_t seed)
           [&](const Order::Sequential&) { return sequential_mode(count); },
           [&](const Order::Blocks& blocks) { return block_mode(count, seed, blocks); },
           [&](const Order::Weighted& weighted) {
-            check_count(weighted.weights->size(),
-                        "there are " + std::to_string(weighted.weights->size()) + " weights");
-            return weighted_mode(*weighted.weights, weighted.epoch_size, seed);
+            const std::size_t weights = weighted.epochs.front().weights->size();
+            check_count(weights, "there are " + std::to_string(weights) + " weights");
+            for (const auto& [first_epoch, of_epoch] : weighted.epochs)
+              tables_.push_back({first_epoch, alias_table(*of_epoch)});
+            return weighted_mode(tables_, weighted.epoch_size, seed);
           },
           [&](const Order::Mixed& mixed) {
             std::uint64_t of_parts = 0;
@@ -139,12 +141,49 @@ void Sampler::draw_epoch(std::uint64_t epoch, std::span<std::uint64_t> offsets) 
     for (std::uint64_t& offset : offsets) offset = (*order_.indices_)[offset];
 }
 
-std::uint64_t Sampler::replacement(Random& random) const {
-  const std::uint64_t number = mode_->replacement(random);
+std::uint64_t Sampler::replacement(Random& random, std::uint64_t epoch) const {
+  const std::uint64_t number = mode_->replacement(epoch, random);
   return order_.indices_ ? (*order_.indices_)[number] : number;
 }
 
-std::uint64_t Sampler::hash() const {
+Sampler::PreparedWeights Sampler::prepared(std::vector<double> weights) const {
+  Order::Weights checked = order_.checked_new(std::move(weights));
+  auto table = alias_table(*checked);
+  return {std::move(checked), std::move(table)};
+}
+
+Sampler Sampler::reweighted(std::uint64_t epoch, const PreparedWeights& prepared) const {
+  Sampler changed = *this;
+  auto& weighted = std::get<Order::Weighted>(changed.order_.mode_);
+  set_from_epoch(weighted.epochs, Order::EpochWeights{epoch, prepared.weights});
+  set_from_epoch(changed.tables_, EpochTable{epoch, prepared.table});
+  changed.mode_ = weighted_mode(changed.tables_, weighted.epoch_size, seed_);
+  return changed;
+}
+
+Sampler Sampler::from_epoch(std::uint64_t epoch) const {
+  Sampler later = *this;
+  if (tables_.empty()) return later;
+  auto& weighted = std::get<Order::Weighted>(later.order_.mode_);
+  const auto forget = [epoch](auto& by_epoch) {
+    by_epoch.erase(by_epoch.begin(),
+                   by_epoch.begin() + static_cast<std::ptrdiff_t>(index_in_epoch(by_epoch, epoch)));
+    by_epoch.front().first_epoch = 0;
+  };
+  forget(weighted.epochs);
+  forget(later.tables_);
+  later.mode_ = weighted_mode(later.tables_, weighted.epoch_size, seed_);
+  return later;
+}
+
+std::vector<std::uint64_t> Sampler::reweighted_epochs() const {
+  std::vector<std::uint64_t> epochs;
+  for (const EpochTable& one : tables_)
+    if (one.first_epoch > 0) epochs.push_back(one.first_epoch);
+  return epochs;
+}
+
+std::uint64_t Sampler::hash(std::uint64_t epoch) const {
   // Each list follows its length, so that different orders never give the same bytes. A mode's
   // number is its index in the variant; it must never change.
   Hash hash;
@@ -159,7 +198,8 @@ std::uint64_t Sampler::hash() const {
                  },
                  [&](const Order::Weighted& weighted) {
                    hash.add(weighted.epoch_size);
-                   hash.add_list(*weighted.weights);
+                   const std::size_t in_force = index_in_epoch(weighted.epochs, epoch);
+                   hash.add_list(*weighted.epochs[in_force].weights);
                  },
                  [&](const Order::Mixed& mixed) {
                    hash.add(mixed.epoch_size);

@@ -3,6 +3,7 @@
 #include <millrace/state.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/json_members.h"
 #include "dataset/fingerprint.h"
@@ -21,7 +22,8 @@ struct Fact {
   bool is_hash;
 };
 constexpr Fact facts[] = {
-    {"sampler", "the order of records (its mode, parameters and number of records)",
+    {"sampler",
+     "the order of records (its mode, parameters, weights in this epoch and number of records)",
      &State::sampler, true},
     {"global_batch", "the number of samples in a batch over all ranks", &State::global_batch,
      false},
@@ -47,6 +49,44 @@ std::uint64_t hash_in(const Json& value, const char* key, const JsonLocation& lo
   return parse_hex16(digits);
 }
 
+std::vector<State::NewWeights> new_weights_in(const Json& value, const JsonLocation& location,
+                                              const std::string& name) {
+  constexpr const char* must_be = "a list of objects, one for each later change of the weights";
+  if (!value.is_array() || value.empty()) location.fail("new_weights", value, must_be);
+  std::vector<State::NewWeights> list;
+  for (const Json& object : value) {
+    if (!object.is_object()) location.fail("new_weights", value, must_be);
+    const JsonLocation inside(name, "new_weights[" + std::to_string(list.size()) + "]");
+    const Members members(object, inside, {"epoch", "sampler"});
+    for (const char* key : {"epoch", "sampler"})
+      if (members.find(key) == nullptr) inside.fail(inside.name(key) + " is missing");
+    State::NewWeights& one = list.emplace_back();
+    members.read("epoch", list.size() == 1 ? 1 : list[list.size() - 2].epoch + 1, UINT64_MAX,
+                 one.epoch);
+    one.sampler = hash_in(*members.find("sampler"), "sampler", inside);
+  }
+  return list;
+}
+
+/// Adds the differences between the later weights of two states.
+void compare_new_weights(const State& then, const State& now,
+                         std::vector<std::string>& differences) {
+  const auto hash_at = [](const State& state, std::uint64_t epoch) {
+    const auto found = std::ranges::find(state.new_weights, epoch, &State::NewWeights::epoch);
+    return found == state.new_weights.end() ? std::string("not set") : hex16(found->sampler);
+  };
+  std::set<std::uint64_t> epochs;
+  for (const State* state : {&then, &now})
+    for (const State::NewWeights& one : state->new_weights) epochs.insert(one.epoch);
+  for (const std::uint64_t epoch : epochs) {
+    const std::string was = hash_at(then, epoch);
+    const std::string is = hash_at(now, epoch);
+    if (was != is)
+      differences.push_back("the order with the new weights of epoch " + std::to_string(epoch) +
+                            " (Order::reweighted) was " + was + ", here it is " + is);
+  }
+}
+
 }  // namespace
 
 std::string State::to_json() const {
@@ -54,6 +94,8 @@ std::string State::to_json() const {
   for (const Fact& fact : facts)
     if (const auto& value = this->*fact.value)
       json[fact.key] = fact.is_hash ? Json(hex16(*value)) : Json(*value);
+  for (const NewWeights& one : new_weights)
+    json["new_weights"].push_back(Json{{"epoch", one.epoch}, {"sampler", hex16(one.sampler)}});
   return json.dump();
 }
 
@@ -63,9 +105,9 @@ State State::from_json(std::string_view text, std::string_view name) {
   const Json json = Json::parse(text);
   if (!json.is_object()) location.fail("is not a state of millrace: it must hold an object in { }");
   check_format(json, location, newest_state_format, "a state");
-  const Members members(
-      json, location,
-      {"format", "seed", "position", "sampler", "global_batch", "dataset", "recipe"});
+  const Members members(json, location,
+                        {"format", "seed", "position", "sampler", "global_batch", "dataset",
+                         "recipe", "new_weights"});
   State state;
   for (const char* key : {"seed", "position"})
     if (members.find(key) == nullptr) location.fail(location.name(key) + " is missing");
@@ -81,6 +123,8 @@ State State::from_json(std::string_view text, std::string_view name) {
       members.read(fact.key, 1, UINT64_MAX, into.emplace());
     }
   }
+  if (const Json* value = members.find("new_weights"))
+    state.new_weights = new_weights_in(*value, location, std::string(name));
   return state;
 }
 
@@ -98,6 +142,7 @@ std::vector<std::string> state_differences(const State& then, const State& now,
     if (was && is && *was != *is)
       differs(name_of(fact, transform), text_of(fact, *was), text_of(fact, *is));
   }
+  if (then.sampler && now.sampler) compare_new_weights(then, now, differences);
   return differences;
 }
 

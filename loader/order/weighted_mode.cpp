@@ -4,13 +4,11 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "order/order_mode.h"
 
 namespace millrace {
-namespace {
-
-__extension__ using Wide = unsigned __int128;
 
 /// The alias method: as many columns as numbers, all of the same height. At most two numbers share
 /// a column. The table is built with integers, so it has no rounding remainder, and a weight of 0
@@ -64,6 +62,7 @@ class AliasTable {
   }
 
  private:
+  __extension__ using Wide = unsigned __int128;
   struct Column {
     /// The own number's share of the column, out of 2^64.
     std::uint64_t threshold;
@@ -73,30 +72,38 @@ class AliasTable {
   std::vector<Column> columns_;
 };
 
+namespace {
+
 class WeightedMode final : public OrderMode {
  public:
-  WeightedMode(std::span<const double> weights, std::uint64_t epoch_size, std::uint64_t seed)
-      : table_(weights), epoch_size_(epoch_size), seed_(seed) {}
+  WeightedMode(std::vector<EpochTable> tables, std::uint64_t epoch_size, std::uint64_t seed)
+      : tables_(std::move(tables)), epoch_size_(epoch_size), seed_(seed) {}
 
   std::uint64_t epoch_size() const override { return epoch_size_; }
-  std::uint64_t replacement(Random& random) const override {
-    return table_.result(table_.prepare(random));
+  std::uint64_t replacement(std::uint64_t epoch, Random& random) const override {
+    const AliasTable& table = table_of(epoch);
+    return table.result(table.prepare(random));
   }
 
   void draw(std::uint64_t epoch, std::span<std::uint64_t> offsets) const override {
+    const AliasTable& table = table_of(epoch);
     std::array<AliasTable::Throw, most> throws;
     for (std::size_t n = 0; n < offsets.size(); ++n) {
       Random random(seed_, epoch * epoch_size_ + offsets[n], order_stream);
-      throws[n] = table_.prepare(random);
-      table_.fetch(throws[n]);
+      throws[n] = table.prepare(random);
+      table.fetch(throws[n]);
     }
-    for (std::size_t n = 0; n < offsets.size(); ++n) offsets[n] = table_.result(throws[n]);
+    for (std::size_t n = 0; n < offsets.size(); ++n) offsets[n] = table.result(throws[n]);
   }
 
  private:
   static constexpr std::uint32_t order_stream = 17;  // as listed in random.h
 
-  const AliasTable table_;
+  const AliasTable& table_of(std::uint64_t epoch) const {
+    return *tables_[index_in_epoch(tables_, epoch)].table;
+  }
+
+  const std::vector<EpochTable> tables_;
   const std::uint64_t epoch_size_;
   const std::uint64_t seed_;
 };
@@ -120,9 +127,13 @@ std::string weight_text(double weight) {
   return {text.data(), std::to_chars(text.begin(), text.end(), weight).ptr};
 }
 
-std::shared_ptr<const OrderMode> weighted_mode(std::span<const double> weights,
+std::shared_ptr<const AliasTable> alias_table(std::span<const double> weights) {
+  return std::make_shared<const AliasTable>(weights);
+}
+
+std::shared_ptr<const OrderMode> weighted_mode(std::vector<EpochTable> tables,
                                                std::uint64_t epoch_size, std::uint64_t seed) {
-  return std::make_shared<WeightedMode>(weights, epoch_size, seed);
+  return std::make_shared<WeightedMode>(std::move(tables), epoch_size, seed);
 }
 
 }  // namespace millrace

@@ -32,11 +32,13 @@ void finish(Stream& stream) noexcept {
 }  // namespace
 
 BatchConsumer::BatchConsumer(std::shared_ptr<SlotQueues> queues, std::shared_ptr<Device> device,
-                             SlotLayout layout, State identity)
+                             SlotLayout layout, State identity,
+                             std::shared_ptr<const OrderHashes> order)
     : queues_(std::move(queues)),
       device_(std::move(device)),
       layout_(std::move(layout)),
-      identity_(identity) {}
+      identity_(std::move(identity)),
+      order_(std::move(order)) {}
 
 Batch BatchConsumer::next(const NextRequest& request) {
   refuse_capture(request.stream, "a batch was asked for");
@@ -150,6 +152,7 @@ void BatchConsumer::release(OutputSlot& output) noexcept {
 State BatchConsumer::state_at(std::uint64_t position) const {
   State state = identity_;
   state.position = position;
+  order_->fill(state);
   return state;
 }
 

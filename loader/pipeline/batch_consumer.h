@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/owner_process.h"
+#include "pipeline/run_sampler.h"
 #include "pipeline/slots/slot_layout.h"
 #include "pipeline/slots/slot_queues.h"
 
@@ -18,9 +19,9 @@ namespace millrace {
 /// methods may be called from any thread at once.
 class BatchConsumer : public std::enable_shared_from_this<BatchConsumer> {
  public:
-  /// `identity` is the run's state without its position.
+  /// `identity` is the run's state without its position and its order.
   BatchConsumer(std::shared_ptr<SlotQueues> queues, std::shared_ptr<Device> device,
-                SlotLayout layout, State identity);
+                SlotLayout layout, State identity, std::shared_ptr<const OrderHashes> order);
 
   Batch next(const NextRequest& request);
 
@@ -53,6 +54,7 @@ class BatchConsumer : public std::enable_shared_from_this<BatchConsumer> {
   const std::shared_ptr<Device> device_;
   const SlotLayout layout_;
   const State identity_;
+  const std::shared_ptr<const OrderHashes> order_;
   const OwnerProcess process_;
 };
 

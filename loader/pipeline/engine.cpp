@@ -87,7 +87,7 @@ std::optional<std::uint64_t> fingerprint(const Transform& transform,
   return XXH3_64bits(both, sizeof both);
 }
 
-/// Returns the first position of the run. `here` is the state of this run.
+/// Returns the first position of the run. `here` is the state of this run at that position.
 std::uint64_t first_position(const PipelineOptions& options, const State& here,
                              const Dataset& dataset, const std::string& transform) {
   if (!options.resume.from) return 0;
@@ -169,8 +169,9 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   check(options, *device_);
   const bool copying = copies(options, *device_);
   check_has_records(*dataset);
-  const Sampler sampler(options.order.measured(*dataset), dataset->size(), options.seed);
-  const Schedule schedule(sampler.epoch_size(), options);
+  sampler_ = std::make_shared<RunSampler>(
+      Sampler(options.order.measured(*dataset), dataset->size(), options.seed));
+  const Schedule schedule(sampler_->now()->epoch_size(), options);
   const std::shared_ptr<const BatchTransform> batch_transform =
       options.batch_transform != nullptr ? options.batch_transform : transform->batch_transform();
   const BatchFields fields = fields_of(transform->spec(), options, batch_transform.get());
@@ -178,11 +179,12 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const SlotLayout made(fields.made(), {micro_batches.samples, copying ? micro_batches.count : 1});
   const SlotLayout handed_out(fields.converted(), {micro_batches.samples, 1});
 
-  const State identity{.seed = options.seed,
-                       .sampler = sampler.hash(),
-                       .global_batch = schedule.global_batch(),
-                       .dataset = dataset->facts().fingerprint,
-                       .recipe = fingerprint(*transform, options.batch_transform.get())};
+  State identity{.seed = options.seed,
+                 .position = options.resume.from ? options.resume.from->position : 0,
+                 .global_batch = schedule.global_batch(),
+                 .dataset = dataset->facts().fingerprint,
+                 .recipe = fingerprint(*transform, options.batch_transform.get())};
+  sampler_->hashes()->fill(identity);
 
   const std::string fingerprint_of = transform->fingerprint_of();
   const std::uint64_t position = first_position(options, identity, *dataset, fingerprint_of);
@@ -208,7 +210,6 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
       std::make_unique<SampleMaker>(SampleMaker::Setup{.dataset = dataset,
                                                        .transform = std::move(transform),
                                                        .layout = made,
-                                                       .sampler = sampler,
                                                        .seed = options.seed,
                                                        .policy = options.bad_records,
                                                        .workers = runtime_->workers(),
@@ -221,8 +222,8 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
       fields, made, *runtime_, std::move(nodes));
 
   const std::uint64_t first = schedule.number_at(position);
-  planner_ = std::make_shared<Planner>(sampler, schedule);
-  prefetcher_ = std::make_shared<Prefetcher>(std::move(dataset), sampler, schedule, first,
+  planner_ = std::make_shared<Planner>(sampler_, schedule);
+  prefetcher_ = std::make_shared<Prefetcher>(std::move(dataset), sampler_, schedule, first,
                                              options.slots.read_ahead);
 
   queues_ = std::make_shared<SlotQueues>(
@@ -245,7 +246,9 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
         options.slots.device_slots, handed_out.bytes());
   else
     delivery_ = std::make_shared<InPlaceDelivery>(queues_, device_->profiler());
-  consumer_ = std::make_shared<BatchConsumer>(queues_, device_, handed_out, identity);
+  consumer_ = std::make_shared<BatchConsumer>(queues_, device_, handed_out, std::move(identity),
+                                              sampler_->hashes());
+  most_ahead_ = options.slots.prefetch + (copying ? options.slots.device_slots : 0);
 
   memory_.pinned_bytes = options.slots.prefetch * made.bytes();
   memory_.staging_bytes = delivery_->staging_bytes();
@@ -309,6 +312,14 @@ Batch Engine::next(const NextRequest& request) {
   Batch batch = consumer_->next(request);
   if (batch) sample_workers_->adapt(*queues_);
   return batch;
+}
+
+std::uint64_t Engine::set_weights(std::span<const double> weights) {
+  return sampler_->set_weights({weights.begin(), weights.end()}, [this] {
+    const std::uint64_t unplanned = queues_->next_number() + most_ahead_;
+    const std::uint64_t per_epoch = schedule().batches_per_epoch();
+    return unplanned / per_epoch + (unplanned % per_epoch > 0 ? 1 : 0);
+  });
 }
 
 Report Engine::report() const {

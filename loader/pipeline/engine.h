@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "pipeline/pipeline_threads.h"
 #include "pipeline/planner.h"
 #include "pipeline/prefetcher.h"
+#include "pipeline/run_sampler.h"
 #include "pipeline/sample_workers.h"
 #include "pipeline/slots/slot_queues.h"
 
@@ -49,6 +51,7 @@ class Engine {
   const Schedule& schedule() const { return planner_->schedule(); }
   Batch next(const NextRequest& request);
   State state() const { return consumer_->state_at(queues_->position()); }
+  std::uint64_t set_weights(std::span<const double> weights);
   MemoryReport memory() const;
   Report report() const;
   void restart_report() {
@@ -66,11 +69,14 @@ class Engine {
   const std::shared_ptr<Runtime> runtime_;
   const std::shared_ptr<Device> device_;
   std::shared_ptr<SampleWorkers> sample_workers_;
+  std::shared_ptr<RunSampler> sampler_;
   std::shared_ptr<Planner> planner_;
   std::shared_ptr<Prefetcher> prefetcher_;
   std::shared_ptr<SlotQueues> queues_;
   std::shared_ptr<BatchDelivery> delivery_;
   std::shared_ptr<BatchConsumer> consumer_;
+  /// Largest number of batches that are planned but not handed out.
+  std::uint64_t most_ahead_ = 0;
   MemoryReport memory_;
   std::vector<std::string> warnings_;
 

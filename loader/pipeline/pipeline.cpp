@@ -88,6 +88,10 @@ std::optional<std::uint64_t> Pipeline::total_batches() const {
   return end == UINT64_MAX ? std::nullopt : std::optional(end);
 }
 
+std::uint64_t Pipeline::set_weights(std::span<const double> weights) {
+  return engine()->set_weights(weights);
+}
+
 State Pipeline::state() const { return engine()->state(); }
 
 MemoryReport Pipeline::memory() const { return engine()->memory(); }

@@ -60,7 +60,10 @@ void PlanRecycleThread::free_left() try {
   const auto free_if_left = [&](HostSlot& host, std::chrono::nanoseconds timeout) {
     const bool left = delivery->wait_until_left(host, timeout);
     scope.check("recycle");
-    if (left) queues->left(host);
+    if (left) {
+      host.sampler.reset();  // may free weights that no other batch needs
+      queues->left(host);
+    }
     return left;
   };
   bool some_left = false;

@@ -12,7 +12,8 @@ void Planner::plan(HostSlot& host) {
     host.positions[sample] = schedule_.position(host.plan, sample);
     host.records.valid[sample] = schedule_.is_padding(host.plan, sample) ? 0 : 1;
   }
-  sampler_.draw(host.positions, host.records.indices);
+  host.sampler = sampler_->for_epoch(host.plan.epoch);
+  host.sampler->draw(host.positions, host.records.indices);
 }
 
 }  // namespace millrace

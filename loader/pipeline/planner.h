@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <millrace/sampler.h>
-
+#include <memory>
 #include <utility>
 
+#include "pipeline/run_sampler.h"
 #include "pipeline/slots/schedule.h"
 #include "pipeline/slots/slots.h"
 
@@ -13,17 +13,17 @@ namespace millrace {
 /// Chooses the records of each slot. For one thread at a time.
 class Planner {
  public:
-  Planner(Sampler sampler, const Schedule& schedule)
+  Planner(std::shared_ptr<RunSampler> sampler, const Schedule& schedule)
       : sampler_(std::move(sampler)), schedule_(schedule) {}
 
-  /// Fills in plan, positions, record indices and validity of the batch. The slot's plan must hold
-  /// the batch's number.
+  /// Fills in plan, positions, record indices, validity and sampler of the batch. The slot's plan
+  /// must hold the batch's number.
   void plan(HostSlot& host);
   /// Constant: may be read from any thread.
   const Schedule& schedule() const { return schedule_; }
 
  private:
-  const Sampler sampler_;
+  const std::shared_ptr<RunSampler> sampler_;
   const Schedule schedule_;
 };
 

@@ -8,8 +8,9 @@
 
 namespace millrace {
 
-Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset, Sampler sampler,
-                       const Schedule& schedule, std::uint64_t first, std::size_t read_ahead)
+Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset,
+                       std::shared_ptr<const RunSampler> sampler, const Schedule& schedule,
+                       std::uint64_t first, std::size_t read_ahead)
     : dataset_(std::move(dataset)),
       name_(dataset_->name()),
       sampler_(std::move(sampler)),
@@ -62,7 +63,7 @@ void Prefetcher::tell(const BatchPlan& plan) {
   records_.resize(plan.size);
   for (std::size_t sample = 0; sample < plan.size; ++sample)
     records_[sample] = schedule_.position(plan, sample);
-  sampler_.draw(records_, records_);
+  sampler_->now()->draw(records_, records_);
   try {
     dataset_->prefetch(records_);
   } catch (...) {

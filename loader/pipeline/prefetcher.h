@@ -2,7 +2,6 @@
 #pragma once
 
 #include <millrace/dataset.h>
-#include <millrace/sampler.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "pipeline/run_sampler.h"
 #include "pipeline/slots/schedule.h"
 #include "pipeline/slots/slot_queues.h"
 
@@ -25,8 +25,10 @@ class Prefetcher {
   static constexpr std::size_t furthest = 4096;
 
   /// Begins with batch `first`. Prefetches `read_ahead` batches more than are planned.
-  Prefetcher(std::shared_ptr<const Dataset> dataset, Sampler sampler, const Schedule& schedule,
-             std::uint64_t first, std::size_t read_ahead);
+  /// Prefetches by the weights that are known then: those of an epoch that is not planned yet may
+  /// still change.
+  Prefetcher(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const RunSampler> sampler,
+             const Schedule& schedule, std::uint64_t first, std::size_t read_ahead);
 
   /// Notes that the batches up to `number` are planned. May be called from any thread.
   void planned(std::uint64_t number);
@@ -49,7 +51,7 @@ class Prefetcher {
 
   const std::shared_ptr<const Dataset> dataset_;
   const std::string name_;
-  const Sampler sampler_;
+  const std::shared_ptr<const RunSampler> sampler_;
   const Schedule schedule_;
   const std::size_t read_ahead_;
   std::vector<std::uint64_t> records_;

@@ -151,8 +151,9 @@ class SampleWorkers::TaskRange final : public SampleMaker::Tasks {
   std::optional<SampleMaker::Task> next() override {
     if (next_ == end_ || queues_.closed()) return std::nullopt;
     const std::size_t sample = next_++;
-    return SampleMaker::Task{host_.memory.data(), sample, host_.positions[sample],
-                             host_.records.indices[sample], host_.plan.number};
+    return SampleMaker::Task{host_.memory.data(),     sample,
+                             host_.positions[sample], host_.records.indices[sample],
+                             host_.plan.number,       host_.sampler.get()};
   }
   void made(const SampleMaker::Task& task, const SampleMaker::SampleResult& made) override {
     BatchRecords& records = host_.records;

@@ -20,7 +20,7 @@ from .batch_transform import BatchTransformHandle
 from .dataset import DatasetLike, dataset_of
 from .library import FUNCTIONS, Error, Handle, failure, json_of, last, new_handle, number, text
 from .options import Options, options_json
-from .order import Order
+from .order import Numbers, Order, array_of, list_arguments
 from .transform import ImageTransform, RecipeLike, TransformHandle
 
 if TYPE_CHECKING:
@@ -273,6 +273,21 @@ class Loader:
         """Number of batches of the whole run; None if it never ends."""
         total = number("pipeline_total_batches", self._running().handle)
         return None if total == ENDLESS else total
+
+    def set_weights(self, weights: Numbers) -> int:
+        """Changes the weights of `Order.weighted`, and returns the epoch from which on they hold.
+
+        Batches are planned ahead: `prefetch` of them, and `device_slots` more on a GPU or with a
+        conversion. The epoch begins behind these. For the very next epoch, call this while at least
+        that many batches of the current one are left. All ranks must call it with the same weights
+        after the same number of batches. Any thread may call it.
+
+        A state resumes only with the weights of its epoch, and with those of later epochs that it
+        names as `new_weights`: `Order.weighted(...).reweighted(epoch, ...)`. Set `order` to that
+        before `load_state_dict`, or give it to a new loader. Raises `Error`.
+        """
+        values = array_of("weights", "d", weights)
+        return number("pipeline_set_weights", self._running().handle, *list_arguments(values))
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the state after the last batch that was handed out, for a checkpoint.

@@ -100,6 +100,12 @@ class Order(Handle):
         size = whole("epoch_size", epoch_size, 0, LARGEST)
         return cls._made("order_weighted", *list_arguments(values), size)
 
+    def reweighted(self, epoch: int, weights: Numbers) -> Order:
+        """Returns a `weighted` order with other weights from an epoch on, as many as before."""
+        values = array_of("weights", "d", weights)
+        first = whole("epoch", epoch, 0, LARGEST)
+        return self._made("order_reweighted", self.handle, first, *list_arguments(values))
+
     @classmethod
     def mixed(cls, parts: Iterable[tuple[int, float]], epoch_size: int = 0) -> Order:
         """Gives each part of a joined dataset (`concat_datasets`) its share of the samples.

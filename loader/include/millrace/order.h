@@ -97,6 +97,11 @@ class Order {
   /// distributions", 1977; Vose, "A linear algorithm for generating random numbers with a given
   /// distribution", 1991.
   static Order weighted(std::vector<double> weights, std::uint64_t epoch_size = 0);
+  /// Returns this order with other weights from an epoch on, until the next epoch for which others
+  /// are set. Only for a `weighted` order. There must be as many weights as before. Checks them as
+  /// `weighted` does. `Pipeline::set_weights` does the same to a run. A run that resumes before
+  /// `epoch` gets its later weights by this function. O(weights) memory for each change.
+  Order reweighted(std::uint64_t epoch, std::vector<double> weights) const;
 
   /// Gives each part of a joined dataset (`concat_datasets`) its share of the samples. Each part is
   /// shuffled separately: all its records are used, then all again in another order.
@@ -127,8 +132,14 @@ class Order {
 
   struct Shuffled {};
   struct Sequential {};
+  using Weights = std::shared_ptr<const std::vector<double>>;
+  struct EpochWeights {
+    std::uint64_t first_epoch;
+    Weights weights;
+  };
   struct Weighted {
-    std::shared_ptr<const std::vector<double>> weights;
+    /// By epoch, the first ones from epoch 0.
+    std::vector<EpochWeights> epochs;
     std::uint64_t epoch_size;
   };
   struct Mixed {
@@ -147,6 +158,9 @@ class Order {
   };
 
   static Order checked(Bucketing bucketing);
+  static Weights checked(std::vector<double> weights);
+  /// Does the same for weights that replace those of this order, which must be `weighted`.
+  Weights checked_new(std::vector<double> weights) const;
 
   std::variant<Shuffled, Sequential, Blocks, Weighted, Mixed, Bucketed> mode_{};
   /// Null for all records.

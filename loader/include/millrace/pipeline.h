@@ -27,6 +27,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -78,6 +79,22 @@ class Pipeline {
   /// Number of batches in the whole run, including those before `resume.from`; nullopt if it never
   /// ends.
   std::optional<std::uint64_t> total_batches() const;
+  /// Changes the weights of a run whose order is `weighted`. The new weights hold from the returned
+  /// epoch on, and its predecessor keeps its own. Checks them as `Order::reweighted` does, with the
+  /// same errors; a failed call changes nothing. May be called at any time from any thread. Waits
+  /// neither for the device nor for callbacks. Needs 48 bytes for each weight, and keeps 24 of them
+  /// until the epochs with these weights are over.
+  ///
+  /// Batches are planned before the trainer takes them: at most `slots.prefetch` of them, and
+  /// `slots.device_slots` more if the run copies batches. The returned epoch is the first one that
+  /// lies behind these. It follows from the number of batches handed out, not from the speed of
+  /// threads. For new weights in the very next epoch, call this while at least that many batches of
+  /// the current epoch are still to be taken. A later call counts for the epoch after it. Two calls
+  /// for one epoch: the last one counts. An epoch after the run's end never comes.
+  ///
+  /// All ranks must call it with the same weights after the same number of batches.
+  /// `State::new_weights` says how a run resumes.
+  std::uint64_t set_weights(std::span<const double> weights);
   /// State after the last batch handed out. A new pipeline can continue from it.
   State state() const;
   /// Memory of the slots, and the limits of all other memory that the run takes. They are known

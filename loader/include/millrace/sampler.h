@@ -11,10 +11,18 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 // Private types, outside the exported namespace.
 namespace millrace {
+class AliasTable;
 class OrderMode;
+class RunSampler;
+/// Table of the weights that are in force from an epoch on.
+struct EpochTable {
+  std::uint64_t first_epoch;
+  std::shared_ptr<const AliasTable> table;
+};
 }  // namespace millrace
 
 namespace MILLRACE_API millrace {
@@ -44,19 +52,38 @@ class Sampler {
   std::uint64_t epoch_size() const { return epoch_size_; }
 
   /// Draws a record that replaces a bad one, with the order's own probabilities: from its subset,
-  /// by its weights, or uniformly if it has no weights.
-  std::uint64_t replacement(Random& random) const;
+  /// by its weights in the epoch, or uniformly if it has no weights.
+  std::uint64_t replacement(Random& random, std::uint64_t epoch = 0) const;
 
-  /// Hash that identifies the order: XXH3-64 over mode, parameters, lists and number of records,
-  /// without the seed. It is the same on any machine, and in all versions that draw the same
-  /// records.
-  std::uint64_t hash() const;
+  /// Hash that identifies the order in an epoch: XXH3-64 over mode, parameters, lists and number of
+  /// records, without the seed. It is the same on any machine, and in all versions that draw the
+  /// same records. It differs between epochs only if the order is `reweighted`.
+  std::uint64_t hash(std::uint64_t epoch = 0) const;
+  /// Epochs after 0 from which on other weights are set (`Order::reweighted`), ascending.
+  std::vector<std::uint64_t> reweighted_epochs() const;
 
  private:
+  friend class RunSampler;
+
+  /// New weights for a `weighted` order, with their table.
+  struct PreparedWeights {
+    Order::Weights weights;
+    std::shared_ptr<const AliasTable> table;
+  };
+  /// Checks the weights like `Order::reweighted`, and makes their table.
+  PreparedWeights prepared(std::vector<double> weights) const;
+  /// Returns the sampler of the `reweighted` order. It shares the tables of this one.
+  Sampler reweighted(std::uint64_t epoch, const PreparedWeights& prepared) const;
+  /// Returns a sampler that is equal from `epoch` on, and has no earlier weights.
+  Sampler from_epoch(std::uint64_t epoch) const;
+
   void draw_epoch(std::uint64_t epoch, std::span<std::uint64_t> offsets) const;
 
   Order order_;
   std::uint64_t records_;
+  std::uint64_t seed_;
+  /// Tables of the order's weights, in the same order.
+  std::vector<EpochTable> tables_;
   std::shared_ptr<const OrderMode> mode_;
   std::uint64_t epoch_size_;
 };

@@ -17,11 +17,20 @@ namespace MILLRACE_API millrace {
 /// a pure function of them. The other members identify the order, dataset and transform, so that a
 /// run which continues with other ones is detected. Members without a value are not compared.
 struct State {
+  /// Weights of a `weighted` order that come into force in a later epoch.
+  struct NewWeights {
+    std::uint64_t epoch = 0;
+    /// `Sampler::hash` of the order with these weights.
+    std::uint64_t sampler = 0;
+    friend bool operator==(const NewWeights&, const NewWeights&) = default;
+  };
+
   std::uint64_t seed = 0;
   /// Number of samples of the global sequence (all ranks, all epochs) before the next batch. An
   /// epoch has `Sampler::epoch_size()` positions, even if its last batch is dropped.
   std::uint64_t position = 0;
-  /// `Sampler::hash`: identifies the order and the number of records.
+  /// `Sampler::hash` in the epoch of `position`: identifies the order, the weights in force there,
+  /// and the number of records.
   std::optional<std::uint64_t> sampler{};
   /// Samples per batch over all ranks. The number of ranks is not part of the state: it may change
   /// when the run continues.
@@ -30,11 +39,17 @@ struct State {
   std::optional<std::uint64_t> dataset{};
   /// `Transform::fingerprint`; for an image transform the fingerprint of its recipe.
   std::optional<std::uint64_t> recipe{};
+  /// Weights that were known when the state was made and are in force only later, ascending by
+  /// epoch. A run that resumes here has them too: `Order::reweighted`. Compared together with
+  /// `sampler`.
+  std::vector<NewWeights> new_weights{};
 
   /// Returns one line, for a checkpoint:
   ///     {"format":1,"seed":7,"position":1280,"sampler":"0b1e...","global_batch":256,
   ///      "dataset":"93aa...","recipe":"41c0..."}
-  /// Hashes are hexadecimal texts, because some JSON readers do not have 64-bit numbers.
+  /// Hashes are hexadecimal texts, because some JSON readers do not have 64-bit numbers. If there
+  /// are `new_weights`, a member follows:
+  ///     "new_weights":[{"epoch":6,"sampler":"77d0..."}]
   std::string to_json() const;
   /// Parses the result of `to_json`. Throws `Error` (`invalid_argument`) that says which value of
   /// `name` (a file, for example) is wrong. Unknown keys and other formats are errors too.

@@ -29,7 +29,6 @@ SampleMaker::SampleMaker(Setup setup)
     : dataset_(std::move(setup.dataset)),
       transform_(std::move(setup.transform)),
       layout_(std::move(setup.layout)),
-      sampler_(std::move(setup.sampler)),
       seed_(setup.seed),
       policy_(setup.policy),
       profiler_(setup.profiler),
@@ -122,8 +121,8 @@ void SampleMaker::finish_batch(const BatchTask& task, unsigned number) {
     rethrow_of_batch(task.batch);
   }
   for (std::size_t sample = 0; sample < samples; ++sample) clear_tails(task.slot, sample);
-  note_stage({task.slot, 0, task.position, task.indices.front(), task.batch}, stages_.size() - 1,
-             begin, Clock::now() - begin, task.indices.front(), worker);
+  note_stage({task.slot, 0, task.position, task.indices.front(), task.batch, nullptr},
+             stages_.size() - 1, begin, Clock::now() - begin, task.indices.front(), worker);
 }
 
 void SampleMaker::rethrow_of_batch(std::uint64_t batch) const {

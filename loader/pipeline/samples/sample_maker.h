@@ -58,6 +58,8 @@ class SampleMaker {
     std::uint64_t record;
     /// The batch's number, for the trace.
     std::uint64_t batch;
+    /// Draws replacements of a bad record.
+    const Sampler* sampler;
   };
   /// Result: the record that was used in the end, and whether the sample is valid.
   struct SampleResult {
@@ -80,7 +82,6 @@ class SampleMaker {
     std::shared_ptr<const Dataset> dataset;
     std::shared_ptr<const Transform> transform;
     SlotLayout layout;
-    Sampler sampler;
     std::uint64_t seed = 0;
     BadRecords policy = BadRecords::fail;
     unsigned workers = 1;
@@ -215,8 +216,6 @@ class SampleMaker {
   std::shared_ptr<const Dataset> dataset_;
   std::shared_ptr<const Transform> transform_;
   SlotLayout layout_;
-  /// Draws replacements of bad records.
-  Sampler sampler_;
   std::uint64_t seed_;
   BadRecords policy_;
   std::vector<std::string> stages_;

@@ -225,7 +225,8 @@ void WorkerSource::judge(SampleLane& lane, const Status& status) {
         give_up("; so were " + std::to_string(most_replacements) +
                 " records before it that were drawn to replace each other");
       Random random(maker_.seed_, lane.task->position, lane.bad);
-      lane.made.record = maker_.sampler_.replacement(random);
+      const Sampler& sampler = *lane.task->sampler;
+      lane.made.record = sampler.replacement(random, lane.task->position / sampler.epoch_size());
       now_ = Clock::now();  // a failed read counts in no stage
       return;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <millrace/device.h>
+#include <millrace/sampler.h>
 
 #include <atomic>
 #include <chrono>
@@ -49,6 +50,9 @@ struct HostSlot {
   BatchRecords records{};
   /// The global position of each sample.
   std::vector<std::uint64_t> positions{};
+  /// Draws replacements of bad records, with the weights that the batch was planned with. Null if
+  /// the slot is free.
+  std::shared_ptr<const Sampler> sampler{};
   /// Number of samples of each micro-batch that are not made yet. Workers count down with release
   /// and acquire, so the worker that makes the last sample sees the others' pixels. That worker
   /// alone calls the slot queues, which use `made`. So no count of this batch is left when the slot

@@ -89,6 +89,57 @@ TEST(COrder, DrawsWhatTheOrderOfCppDraws) {
   millrace_order_free(whole);
 }
 
+TEST(COrder, WeightsChangeBetweenEpochs) {
+  // 8 batches in an epoch; 4 are planned ahead.
+  const auto ones_of = [](std::size_t record) {
+    std::vector<double> weights(64);
+    weights[record] = 1;
+    return weights;
+  };
+  NumbersRun run;
+  ASSERT_EQ(millrace_order_weighted(ones_of(3).data(), 64, 0, &run.setup.order, nullptr),
+            MILLRACE_OK);
+  ASSERT_EQ(run.start(options), MILLRACE_OK) << run.error.message;
+  std::uint64_t epoch = 0;
+  EXPECT_EQ(millrace_pipeline_set_weights(run.pipeline, ones_of(5).data(), 64, &epoch, nullptr),
+            MILLRACE_OK);
+  EXPECT_EQ(epoch, 1U);
+  char* state = nullptr;
+  ASSERT_EQ(millrace_pipeline_state(run.pipeline, &state, nullptr), MILLRACE_OK);
+  auto labels = run.labels_left();
+  std::erase(labels, -1);
+  std::vector<std::int64_t> expected(128, 3);
+  std::fill(expected.begin() + 64, expected.end(), 5);
+  EXPECT_EQ(labels, expected);
+
+  NumbersRun resumed;
+  resumed.setup.state = state;
+  resumed.setup.order = run.setup.order;
+  EXPECT_EQ(resumed.start(options), MILLRACE_INVALID_ARGUMENT);
+  EXPECT_THAT(resumed.error.message, HasSubstr("the new weights of epoch 1"));
+  ASSERT_EQ(millrace_order_reweighted(run.setup.order, 1, ones_of(5).data(), 64,
+                                      &resumed.setup.order, nullptr),
+            MILLRACE_OK);
+  EXPECT_EQ(resumed.start(options), MILLRACE_OK) << resumed.error.message;
+  labels = resumed.labels_left();
+  std::erase(labels, -1);
+  EXPECT_EQ(labels, expected);
+  millrace_text_free(state);
+
+  EXPECT_EQ(millrace_pipeline_set_weights(run.pipeline, nullptr, 64, &epoch, &run.error),
+            MILLRACE_INVALID_ARGUMENT);
+  EXPECT_STREQ(run.error.message, "the argument weights is null");
+  EXPECT_EQ(millrace_pipeline_set_weights(run.pipeline, nullptr, 0, &epoch, &run.error),
+            MILLRACE_INVALID_ARGUMENT);
+  EXPECT_THAT(run.error.message, HasSubstr("there are no weights"));
+  millrace_order* none = nullptr;
+  EXPECT_EQ(millrace_order_reweighted(run.setup.order, 1, ones_of(1).data(), 3, &none, &run.error),
+            MILLRACE_INVALID_ARGUMENT);
+  EXPECT_THAT(run.error.message, HasSubstr("there are 3 new weights, but the order has 64"));
+  millrace_order_free(run.setup.order);
+  millrace_order_free(resumed.setup.order);
+}
+
 TEST(COrder, RefusesAsCppDoes) {
   NumbersRun run;
   millrace_order* order = nullptr;

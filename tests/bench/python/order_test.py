@@ -102,6 +102,39 @@ class OrderTest(unittest.TestCase):
         with self.assertRaises(ZeroDivisionError):
             order.filtered(3, lambda index: 1 // index)
 
+    def test_weights_change_between_epochs(self):
+        def only(record):
+            return [float(index == record) for index in range(20)]
+
+        order = Order.weighted(only(3))
+        train = loader(order=order, epochs=3)
+        next(train)
+        self.assertEqual(train.set_weights(only(5)), 1)
+        state = train.state_dict()
+        self.assertEqual([one["epoch"] for one in state["new_weights"]], [1])
+        drawn = [label for batch in train.one_epoch() for label in labels(batch)]
+        self.assertEqual(train.set_weights(only(8)), 2)
+        drawn += [label for batch in train for label in labels(batch)]
+        self.assertEqual(drawn, [3] * 16 + [5] * 20 + [8] * 20)
+
+        with self.assertRaisesRegex(millrace.Error, "the new weights of epoch 1"):
+            train.load_state_dict(state)
+        train.order = order.reweighted(1, only(5))
+        train.load_state_dict(state)
+        drawn = [label for batch in train for label in labels(batch)]
+        self.assertEqual(drawn, [3] * 16 + [5] * 40)
+        for weights, message in [
+            ([1.0], "there are 1 new weights, but the order has 20"),
+            ([], "there are no weights"),
+            ([-1.0] * 20, "weight 0 is -1"),
+        ]:
+            with self.assertRaisesRegex(millrace.Error, message):
+                train.set_weights(weights)
+        with self.assertRaisesRegex(millrace.Error, "has no weights to change"):
+            loader().set_weights(only(1))
+        with self.assertRaisesRegex(millrace.Error, "has no weights to change"):
+            Order().reweighted(1, [1.0])
+
     def test_state_names_the_order(self):
         options = {"order": Order.weighted([1, 2] * 10), "epochs": 3, "seed": 5}
         train = loader(**options)

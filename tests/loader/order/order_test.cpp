@@ -65,6 +65,35 @@ TEST(Order, WeightsAndPartsAreThoseOfTheSubset) {
   EXPECT_THAT(epoch_of(mixed, 0), ElementsAre(30, 30, 30));
 }
 
+TEST(Order, NewWeightsHoldFromTheirEpochOn) {
+  const std::vector<double> zeroth{1, 2, 3, 0};
+  const std::vector<double> second{0, 5, 1, 1};
+  const std::vector<double> fifth{4, 0, 0, 1};
+  const auto sampler_of = [](const Order& order) {
+    return Sampler(order.subset({9, 3, 4, 7}).repeated(2), 10, 4);
+  };
+  const Order base = Order::weighted(zeroth, 30);
+  const Sampler sampler = sampler_of(base.reweighted(5, fifth).reweighted(2, second));
+  EXPECT_THAT(sampler.reweighted_epochs(), ElementsAre(2, 5));
+  EXPECT_EQ(sampler.epoch_size(), 60U);
+  for (std::uint64_t epoch = 0; epoch < 8; ++epoch) {
+    const Sampler alone = sampler_of(Order::weighted(epoch < 2   ? zeroth
+                                                     : epoch < 5 ? second
+                                                                 : fifth,
+                                                     30));
+    EXPECT_EQ(epoch_of(sampler, epoch), epoch_of(alone, epoch)) << epoch;
+    EXPECT_EQ(sampler.hash(epoch), alone.hash()) << epoch;
+    Random random(4, epoch, 1);
+    Random same(4, epoch, 1);
+    EXPECT_EQ(sampler.replacement(random, epoch), alone.replacement(same)) << epoch;
+  }
+  EXPECT_EQ(epoch_of(sampler_of(base.reweighted(0, fifth)), 0),
+            epoch_of(sampler_of(Order::weighted(fifth, 30)), 0));
+  EXPECT_EQ(epoch_of(sampler_of(base.reweighted(1, fifth).reweighted(1, second)), 1),
+            epoch_of(sampler_of(Order::weighted(second, 30)), 1))
+      << "the last ones for an epoch count";
+}
+
 TEST(Order, RepeatedRecordsComeSideBySide) {
   const Sampler once(Order::shuffled(), 50, 4);
   const Sampler sampler(Order::shuffled().repeated(3), 50, 4);
@@ -186,6 +215,15 @@ TEST(Order, RefusesWhatMakesNoSense) {
          (void)Order::weighted({0, 0, 0});
        },
        "all 3 weights are 0"},
+      {[&] {
+         (void)Order::weighted({1, 2}).reweighted(3, {1});
+       },
+       "there are 1 new weights, but the order has 2"},
+      {[&] {
+         (void)Order::weighted({1, 2}).reweighted(3, {1, -2});
+       },
+       "weight 1 is -2"},
+      {[&] { (void)Order::shuffled().reweighted(3, {1}); }, "it has no weights to change"},
       {[&] { (void)Order::mixed({}); }, "no parts"},
       {[&] {
          (void)Order::mixed({{5, 1}, {5, -1}});

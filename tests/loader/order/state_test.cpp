@@ -75,6 +75,39 @@ TEST(State, SaysWhatIsWrongInItsJson) {
         HasSubstr("\"dataset\" is " + std::string(hash)));
 }
 
+TEST(State, NamesTheWeightsOfLaterEpochs) {
+  State state{.seed = 7, .position = 8, .sampler = 1, .new_weights = {{5, 0xAB}, {9, 0xCD}}};
+  EXPECT_EQ(
+      state.to_json(),
+      R"({"format":1,"seed":7,"position":8,"sampler":"0000000000000001","new_weights":)"
+      R"([{"epoch":5,"sampler":"00000000000000ab"},{"epoch":9,"sampler":"00000000000000cd"}]})");
+  EXPECT_EQ(State::from_json(state.to_json()), state);
+  EXPECT_THAT(state_differences(state, state), IsEmpty());
+  State other = state;
+  other.new_weights = {{5, 0xAC}, {8, 0xCD}};
+  EXPECT_THAT(state_differences(state, other),
+              ElementsAre("the order with the new weights of epoch 5 (Order::reweighted) was "
+                          "00000000000000ab, here it is 00000000000000ac",
+                          HasSubstr("epoch 8 (Order::reweighted) was not set, here it is"),
+                          HasSubstr("epoch 9 (Order::reweighted) was 00000000000000cd, here it "
+                                    "is not set")));
+  other.sampler.reset();
+  EXPECT_THAT(state_differences(state, other), IsEmpty());
+
+  const auto complaint_of = [](const std::string& list) {
+    return complaint(R"({"format":1,"seed":1,"position":1,"new_weights":)" + list + "}");
+  };
+  EXPECT_THAT(complaint_of("{}"), HasSubstr("\"new_weights\" is {}"));
+  EXPECT_THAT(complaint_of("[]"), HasSubstr("\"new_weights\" is []"));
+  EXPECT_THAT(complaint_of("[5]"), HasSubstr("\"new_weights\" is [5]"));
+  EXPECT_THAT(complaint_of(R"([{"epoch":5}])"), HasSubstr("sampler"));
+  EXPECT_THAT(complaint_of(R"([{"epoch":0,"sampler":"00000000000000ab"}])"), HasSubstr("is 0"));
+  EXPECT_THAT(complaint_of(R"([{"epoch":5,"sampler":"ab"}])"), HasSubstr("\"ab\""));
+  EXPECT_THAT(complaint_of(R"([{"epoch":5,"sampler":"00000000000000ab"},)"
+                           R"({"epoch":5,"sampler":"00000000000000ab"}])"),
+              HasSubstr("is 5"));
+}
+
 TEST(State, DiffersByWhatBothSay) {
   EXPECT_THAT(state_differences(whole, whole), IsEmpty());
   State other = whole;

@@ -88,13 +88,10 @@ class PipelineThreads : public ::testing::Test {
     const SlotLayout layout(fields.made(), {4, 2});
     for (const auto& host : small.queues->hosts())
       host->memory = small.device->allocate_host(layout.bytes(), NumaNode{});
-    const Sampler sampler(Order{}, 20, 7);
+    const auto sampler = std::make_shared<RunSampler>(Sampler(Order{}, 20, 7));
     sample_workers = std::make_shared<SampleWorkers>(
-        std::make_unique<SampleMaker>(SampleMaker::Setup{.dataset = dataset,
-                                                         .transform = transform,
-                                                         .layout = layout,
-                                                         .sampler = sampler,
-                                                         .seed = 7}),
+        std::make_unique<SampleMaker>(SampleMaker::Setup{
+            .dataset = dataset, .transform = transform, .layout = layout, .seed = 7}),
         fields, layout, *runtime, PipelineNodes(*runtime, *small.device, Nodes::all, 2));
     const Schedule schedule(20, {.batch_size = 4, .epochs = 1});
     return PipelineThread(PlanRecycleThread{

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
+#include <memory>
 #include <vector>
 
 namespace millrace {
@@ -20,12 +21,12 @@ class Planning : public ::testing::Test {
   std::vector<std::uint64_t> records(std::uint64_t first, std::uint64_t end) const {
     std::vector<std::uint64_t> positions;
     for (std::uint64_t position = first; position < end; ++position) positions.push_back(position);
-    sampler.draw(positions, positions);
+    sampler->now()->draw(positions, positions);
     return positions;
   }
 
   const PipelineOptions options{.batch_size = 8, .epochs = 1, .last_batch = LastBatch::pad};
-  const Sampler sampler{Order{}, 20, 7};
+  const std::shared_ptr<RunSampler> sampler = std::make_shared<RunSampler>(Sampler(Order{}, 20, 7));
   const Schedule schedule{20, options};
 };
 

@@ -50,7 +50,7 @@ class Prefetching : public ::testing::Test {
   std::vector<std::uint64_t> records(std::uint64_t first, std::uint64_t end) const {
     std::vector<std::uint64_t> positions;
     for (std::uint64_t position = first; position < end; ++position) positions.push_back(position);
-    sampler.draw(positions, positions);
+    sampler->now()->draw(positions, positions);
     return positions;
   }
   void start() {
@@ -58,7 +58,8 @@ class Prefetching : public ::testing::Test {
   }
 
   const std::shared_ptr<MemoryDataset> dataset = std::make_shared<MemoryDataset>(20);
-  const Sampler sampler{Order{}, 20, 7};
+  const std::shared_ptr<const RunSampler> sampler =
+      std::make_shared<RunSampler>(Sampler(Order{}, 20, 7));
   SmallQueues small{{.micro_batches = {8, 1}, .end = 3}};
   std::mutex mutex;
   std::vector<std::uint64_t> told;

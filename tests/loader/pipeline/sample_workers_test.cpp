@@ -43,12 +43,8 @@ class SampleWorkersTest : public ::testing::Test {
     for (const auto& host : small.queues->hosts())
       host->memory = small.device->allocate_host(layout.bytes(), NumaNode{});
     sample_workers = std::make_shared<SampleWorkers>(
-        std::make_unique<SampleMaker>(SampleMaker::Setup{.dataset = dataset,
-                                                         .transform = transform,
-                                                         .layout = layout,
-                                                         .sampler = Sampler(Order{}, 100, 7),
-                                                         .seed = 7,
-                                                         .workers = 2}),
+        std::make_unique<SampleMaker>(SampleMaker::Setup{
+            .dataset = dataset, .transform = transform, .layout = layout, .seed = 7, .workers = 2}),
         fields, layout, *runtime, PipelineNodes(*runtime, *small.device, Nodes::all, 2));
   }
   ~SampleWorkersTest() override { (void)sample_workers->dismiss(now() + testing::patience); }

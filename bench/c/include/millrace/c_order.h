@@ -42,6 +42,21 @@ MILLRACE_C_API millrace_status millrace_order_bucketed_by(const char* field,
 MILLRACE_C_API millrace_status millrace_order_weighted(const double* weights, size_t n_weights,
                                                        uint64_t epoch_size, millrace_order** order,
                                                        millrace_error* error);
+/* Other weights from an epoch on. `n_weights` is the same as before. */
+MILLRACE_C_API millrace_status millrace_order_reweighted(const millrace_order* before,
+                                                         uint64_t epoch, const double* weights,
+                                                         size_t n_weights, millrace_order** order,
+                                                         millrace_error* error);
+/* Changes the weights of a run whose order is weighted, as Pipeline::set_weights of
+ * <millrace/pipeline.h> does. Writes the epoch from which on they hold. It lies behind the batches
+ * that may be planned: the `prefetch` next ones, and `device_slots` more if the run copies batches.
+ * All ranks must call it with the same weights after the same number of batches. May be called from
+ * any thread. To resume, give the new pipeline the weights that the state's epoch had, and the
+ * later ones that it names, by millrace_order_reweighted. */
+MILLRACE_C_API millrace_status millrace_pipeline_set_weights(millrace_pipeline* pipeline,
+                                                             const double* weights,
+                                                             size_t n_weights, uint64_t* epoch,
+                                                             millrace_error* error);
 
 /* Order::Source: a part of a joined dataset. */
 typedef struct millrace_source {
