@@ -37,6 +37,8 @@ CacheablePrefix cacheable_prefix_of(const Recipe& recipe, const DecodeLimits& li
                         " gives an image different pixels each time"};
   if (!recipe.views.empty())
     return {.why_none = "the recipe's \"views\" make further images of each record"};
+  if (!recipe.images.empty())
+    return {.why_none = "the recipe's \"images\" decode further images of each record"};
   if (has_moving(recipe.targets))
     return {.why_none = "the recipe has masks, boxes or keypoints, which are made with the image"};
   Recipe geometry = recipe;
@@ -90,7 +92,11 @@ class ImageTransform : public Transform {
     const std::size_t small_images = ImageWorker::at_once * std::size_t{workers};
     return limits_.max_decode_bytes + small_images * DecodeBudget::small_bytes;
   }
-  std::size_t samples_at_once() const override { return ImageWorker::at_once; }
+  std::size_t samples_at_once() const override {
+    // Further images are decoded one by one. One of them may wait for the budget, which a sample in
+    // progress on the same worker must not hold then.
+    return images_.encoded.size() > 1 ? 1 : ImageWorker::at_once;
+  }
   std::unique_ptr<TransformWorker> make_worker() const override {
     return std::make_unique<ImageWorker>(images_, recipe_, budget_);
   }

@@ -53,7 +53,7 @@ ImageMaker::ImageMaker(const SampleImages& images, const Recipe& recipe,
     : images_(images),
       resolution_(recipe.resolution),
       may_be_kept_(images.main().random_geometry() == nullptr && recipe.views.empty() &&
-                   !has_moving(recipe.targets)),
+                   recipe.images.empty() && !has_moving(recipe.targets)),
       needs_orientation_(std::ranges::any_of(images.programs, &Program::needs_orientation)),
       may_be_packed_(images.packed && images.main().leaves_pixels()),
       takes_(takes),
@@ -63,8 +63,10 @@ ImageMaker::ImageMaker(const SampleImages& images, const Recipe& recipe,
 }
 
 Status ImageMaker::begin(const Record& record, Random& random, Sample& sample) {
+  record_ = &record;
   random_ = &random;
   sample_ = &sample;
+  encoded_ = &images_.encoded.front();
   decodes_ = declined_ = packed_ = false;
   kept_ = {};
   room_ = {};
@@ -82,16 +84,16 @@ Status ImageMaker::begin(const Record& record, Random& random, Sample& sample) {
   }
   if (Status opened = open(record["image"]); declined_ || !opened.is_ok()) return opened;
   decodes_ = true;
-  return begin_image(record);
+  return begin_image();
 }
 
 Status ImageMaker::open(std::span<const std::byte> encoded) {
   const std::span<const std::byte> form = sample_->recoded();
   uses_form_ = !form.empty();
-  encoded_ = uses_form_ ? form : encoded;
+  bytes_ = uses_form_ ? form : encoded;
   const bool recodes = !uses_form_ && sample_->wants_recoded(encoded.size());
   if (takes_ == Takes::all) {
-    Status opened = decoder_->open(encoded_);
+    Status opened = decoder_->open(bytes_);
     if (opened.is_ok() && recodes) recode(encoded);
     interleaved_ = opened.is_ok() ? decoder_->interleaved() : nullptr;
     return opened;
@@ -112,7 +114,7 @@ void ImageMaker::recode(std::span<const std::byte> encoded) {
   if (decoder_->recode(form_)) {
     uses_form_ = form_.size() <= DecodeBudget::small_bytes && decoder_->open(form_).is_ok();
     if (uses_form_)
-      encoded_ = form_;
+      bytes_ = form_;
     else
       static_cast<void>(decoder_->open(encoded).is_ok());
   }
@@ -133,45 +135,69 @@ Status ImageMaker::finish() {
       take_kept(kept_.subspan(place.number * to.bytes(), to.bytes()), flips, to);
     }
   }
+  for (const EncodedImage& further : std::span(images_.encoded).subspan(1))
+    if (Status made = make_further(further); !made.is_ok())
+      return Status::bad("its field \"" + further.field + "\" " + made.reason());
   // The images of the recipe's own operations get the same random numbers.
   const Random begin = *random_;
-  for (const SampleImagePlace& place : images_.all) {
+  for (std::size_t number = 0; number < images_.all.size(); ++number) {
+    const SampleImagePlace& place = images_.all[number];
     if (place.stream == 0) *random_ = begin;
     SampleImage to = image(place);
-    images_.programs[place.program].run(to, random_of(place));
+    images_.programs[place.program].run(to, random_of(number));
   }
   if (images_.packed)
     *static_cast<std::uint8_t*>((*sample_)[*images_.packed].data) = packed_ ? 1 : 0;
   return targets_.write(*sample_);
 }
 
+/// Decodes and resamples a further image of the record. The decoder is free again.
+Status ImageMaker::make_further(const EncodedImage& encoded) {
+  sample_->enter_stage(decode_stage);
+  encoded_ = &encoded;
+  interleaved_ = nullptr;
+  if (Status opened = decoder_->open((*record_)[encoded.field]); !opened.is_ok()) return opened;
+  Status begun = begin_image();
+  return begun.is_ok() ? finish_image() : begun;
+}
+
 SampleImage ImageMaker::image(const SampleImagePlace& place) {
   SampleImage image{static_cast<std::uint8_t*>((*sample_)[place.field].data), place.output,
-                    *sample_, scratch_, targets_.move() ? &targets_ : nullptr};
+                    *sample_, scratch_, targets_.move() && place.field == 0 ? &targets_ : nullptr};
   image.pixels += place.number * image.bytes();
   return image;
 }
 
-/// Begins the image with the operations that fold. If the cache has room for it, only the geometric
-/// ones are folded.
-Status ImageMaker::begin_image(const Record& record) {
+/// Folds the operations for image `number` of the sample. If the cache has room for it, only the
+/// geometric ones are folded.
+ResamplePlan ImageMaker::plan_of(std::size_t number, Size stored, int orientation) {
+  const SampleImagePlace& place = images_.all[number];
+  const Program& program = images_.programs[place.program];
+  const int view = place.program == 0 ? static_cast<int>(place.number) : 0;
+  if (!is_main() && place.stream == 0)
+    return main_plans_[place.number].for_image(stored, orientation);
+  return room_.empty() ? program.plan(stored, orientation, random_of(number), view)
+                       : program.plan_geometry(stored, orientation, view);
+}
+
+/// Begins the opened image with the operations that fold.
+Status ImageMaker::begin_image() {
   if (needs_orientation_)
-    if (Status read = read_image_info(record["image"], info_); !read.is_ok()) return read;
+    if (Status read = read_image_info((*record_)[encoded_->field], info_); !read.is_ok())
+      return read;
   const Size stored = decoder_->header().size();
   const int orientation = info_.orientation.value_or(1);
   plans_.clear();
-  own_random_.clear();
   const Random begin = *random_;
-  const std::uint64_t seed = Random(begin).bits64();
-  for (const SampleImagePlace& place : images_.all) {
-    if (place.stream == 0)
-      *random_ = begin;
-    else
-      own_random_.emplace_back(seed, place.stream);
-    const Program& program = images_.programs[place.program];
-    const int view = place.stream == 0 ? static_cast<int>(place.number) : 0;
-    plans_.push_back(room_.empty() ? program.plan(stored, orientation, random_of(place), view)
-                                   : program.plan_geometry(stored, orientation, view));
+  if (is_main()) {
+    own_random_.clear();
+    own_seed_ = Random(begin).bits64();
+  }
+  for (std::size_t number = encoded_->first; number < encoded_->first + encoded_->count; ++number) {
+    const std::uint32_t stream = images_.all[number].stream;
+    own_random_.emplace_back(own_seed_, stream);
+    if (is_main() && stream == 0) *random_ = begin;
+    plans_.push_back(plan_of(number, stored, orientation));
     const ResamplePlan& plan = plans_.back();
     if (!plan.problem.empty()) return Status::bad(plan.problem);
     if (const Size to = plan.resampling.to; std::int64_t{to.width} * to.height > max_resized_pixels)
@@ -179,7 +205,8 @@ Status ImageMaker::begin_image(const Record& record) {
                          std::to_string(to.height) + " pixels; at most " +
                          std::to_string(max_resized_pixels / 1'000'000) + " megapixels are made");
   }
-  if (targets_.move())
+  if (is_main() && images_.encoded.size() > 1) main_plans_ = plans_;  // before they are reduced
+  if (is_main() && targets_.move())
     if (Status placed = targets_.place(stored, plans_.front()); !placed.is_ok()) return placed;
   int reduction = resolution_ == Resolution::reduced ? plans_.front().reduction() : 1;
   for (const ResamplePlan& plan : plans_)
@@ -195,8 +222,8 @@ Status ImageMaker::begin_image(const Record& record) {
     needed = needed.width > 0 ? around(needed, prepare(plan)) : prepare(plan);
   }
   needed_ = {needed, reduction};
-  if (!uses_form_ && sample_->has_hints())
-    decoder_->use_index(sample_->hint(), image_checksum(record));
+  if (is_main() && !uses_form_ && sample_->has_hints())
+    decoder_->use_index(sample_->hint(), image_checksum(*record_));
   if (reduction == 1 && interleaved_ != nullptr) interleaved_->begin_decode(needed);
   return Status::ok();
 }
@@ -204,7 +231,7 @@ Status ImageMaker::begin_image(const Record& record) {
 /// Packs the image for the device, if it fits into the image's place.
 Status ImageMaker::pack_image() {
   const SampleImage to = image(images_.all.front());
-  Status packed = packer_.pack(encoded_, !uses_form_, plans_.front(),
+  Status packed = packer_.pack(bytes_, !uses_form_, plans_.front(),
                                {reinterpret_cast<std::byte*>(to.pixels), to.bytes()}, packed_);
   if (packed_) {
     decodes_ = false;
@@ -225,6 +252,7 @@ Status ImageMaker::finish_image() {
                        : resample_whole();
   if (!decoded.is_ok()) return decoded;
 
+  if (!is_main()) return Status::ok();
   if (const auto index = decoder_->new_index(); !index.empty()) sample_->keep_hint(index);
   sample_->set_decoder_name(decoder_->header().decoder);
   return Status::ok();
@@ -265,7 +293,7 @@ Status ImageMaker::resample_whole() {
 
 /// Returns the memory of an image: in the cache, if it has room for the sample.
 std::uint8_t* ImageMaker::output_of(std::size_t number) {
-  const SampleImage made = image(images_.all[number]);
+  const SampleImage made = image(images_.all[encoded_->first + number]);
   if (room_.empty()) return made.pixels;
   return reinterpret_cast<std::uint8_t*>(room_.data()) + number * made.bytes();
 }

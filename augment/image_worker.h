@@ -51,14 +51,17 @@ class ImageMaker {
  private:
   Status open(std::span<const std::byte> encoded);
   void recode(std::span<const std::byte> encoded);
-  Status begin_image(const Record& record);
+  bool is_main() const { return encoded_ == &images_.encoded.front(); }
+  Status begin_image();
   Status pack_image();
   Status finish_image();
+  Status make_further(const EncodedImage& encoded);
   void resample_all(const PixelView& pixels);
   SampleImage image(const SampleImagePlace& place);
-  Random& random_of(const SampleImagePlace& place) {
-    return place.stream == 0 ? *random_ : own_random_[place.stream - 1];
+  Random& random_of(std::size_t number) {
+    return images_.all[number].stream == 0 ? *random_ : own_random_[number];
   }
+  ResamplePlan plan_of(std::size_t number, Size stored, int orientation);
   Region prepare(const ResamplePlan& plan);
   Status resample_parts();
   Status resample_whole();
@@ -81,8 +84,11 @@ class ImageMaker {
 
   // State of the sample in progress.
   bool declined_ = false;
+  const Record* record_ = nullptr;
   Random* random_ = nullptr;
   Sample* sample_ = nullptr;
+  /// The image that is decoded now.
+  const EncodedImage* encoded_ = nullptr;
   /// Null if the image's codec does not offer it.
   InterleavedDecoder* interleaved_ = nullptr;
   /// Whether the image is decoded, since the cache does not have its pixels.
@@ -93,14 +99,18 @@ class ImageMaker {
   bool packed_ = false;
   std::vector<std::byte> form_;
   /// The bytes that are decoded.
-  std::span<const std::byte> encoded_;
+  std::span<const std::byte> bytes_;
   std::span<const std::byte> kept_;
   /// The place in the cache for the pixels; empty if the cache does not take them.
   std::span<std::byte> room_;
   ImageInfo info_;
-  /// One for each image of the sample.
+  /// One for each image that is made of `encoded_`.
   std::vector<ResamplePlan> plans_;
-  /// The random numbers of streams 1 and up.
+  /// Those of "image", where further images are decoded.
+  std::vector<ResamplePlan> main_plans_;
+  /// Seed of the streams from 1 on.
+  std::uint64_t own_seed_ = 0;
+  /// The random numbers of each planned image that has a stream of its own.
   std::vector<Random> own_random_;
   /// The part of the stored image to decode, and 1/`reduction` of its resolution to decode it at.
   struct Needed {

@@ -55,6 +55,8 @@ void check_device(const Recipe& recipe, std::string_view source) {
   };
   if (!recipe.views.empty())
     refuse("\"views\" makes more than the one image that the device makes");
+  if (!recipe.images.empty())
+    refuse("\"images\" makes more than the one image that the device makes");
   if (const int views = views_of(recipe.ops); views > 1)
     refuse("the operations make " + std::to_string(views) + " images; the device makes one");
   if (recipe.resolution != Resolution::exact)
@@ -76,6 +78,7 @@ void check(const Recipe& recipe, std::string_view source) {
   check_program(recipe.output, recipe.ops, source);
   check_targets(recipe, source);
   check_views(recipe, source);
+  check_record_images(recipe, source);
   check_device(recipe, source);
   if (!recipe.mix) return;
   check_mix(*recipe.mix, std::string(source) + ": mix");
@@ -167,6 +170,8 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
   if (const RecipeJson* targets = reader.find("targets"))
     recipe.targets = read_targets(*targets, source);
   if (const RecipeJson* views = reader.find("views")) recipe.views = read_views(*views, source);
+  if (const RecipeJson* images = reader.find("images"))
+    recipe.images = read_record_images(*images, source);
   if (const RecipeJson* mix = reader.find("mix")) {
     ParameterReader mix_reader(*mix, "mix", std::string(source) + ": mix");
     describe(mix_reader, recipe.mix.emplace());
@@ -188,6 +193,7 @@ std::string Recipe::to_json() const {
   json["ops"] = operations_json(ops);
   if (targets != Recipe().targets) json["targets"] = targets_json(targets);
   if (!views.empty()) json["views"] = views_json(views);
+  if (!images.empty()) json["images"] = record_images_json(images);
   if (mix) {
     ParameterWriter writer(json["mix"]);
     Mix written = *mix;

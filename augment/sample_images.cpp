@@ -34,6 +34,14 @@ SampleImages::SampleImages(const Recipe& recipe) {
     programs.emplace_back(view.output, view.ops, recipe.like);
     fields.push_back(field_of(view.field, view.output, count));
   }
+  encoded.push_back({"image", 0, all.size()});
+  for (const RecordImage& image : recipe.images) {
+    const std::uint32_t draws = image.draws == Draws::own ? ++stream : 0;
+    encoded.push_back({image.field, all.size(), views});
+    for (std::size_t number = 0; number < views; ++number)
+      all.push_back({0, recipe.output, fields.size(), number, draws});
+    fields.push_back(field_of(image.field, recipe.output, views));
+  }
   if (recipe.decode_on == DecodeOn::device) {
     packed = fields.size();
     fields.front().device_stages = {crop_stage(recipe.output, *packed)};

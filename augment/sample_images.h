@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "ops/program.h"
@@ -22,8 +23,16 @@ struct SampleImagePlace {
   std::size_t field;
   std::size_t number;
   /// 0: it draws from the sample's random numbers, as the recipe's other images do. A view's images
-  /// have streams of their own, from 1 on.
+  /// have streams of their own, from 1 on. Those of encoded images with their own draws follow.
   std::uint32_t stream;
+};
+
+/// An encoded image of a record, and the images that are made of it: `count` of
+/// `SampleImages::all`, from number `first` on.
+struct EncodedImage {
+  std::string field;
+  std::size_t first;
+  std::size_t count;
 };
 
 /// All images that a recipe makes of a record. Immutable; all workers share one.
@@ -39,6 +48,8 @@ struct SampleImages {
   std::vector<SampleImagePlace> all;
   /// The field that says whether the image is packed for the device; nullopt if workers make it.
   std::optional<std::size_t> packed;
+  /// The first is "image".
+  std::vector<EncodedImage> encoded;
 };
 
 }  // namespace millrace

@@ -11,9 +11,22 @@ namespace millrace {
 namespace {
 
 constexpr int most_images = 64;
+constexpr const char* draws_names[] = {"same", "own"};  // of `Draws`
 
 std::string view_place(std::string_view source, const std::string& field) {
   return std::string(source) + ": views: \"" + cut(field) + '"';
+}
+
+std::string image_place(std::string_view source, const std::string& field) {
+  return std::string(source) + ": images: \"" + cut(field) + '"';
+}
+
+/// Throws `Error` for operations on the device.
+void refuse_device(std::span<const Operation> ops, const std::string& place) {
+  for (std::size_t number = 0; number < ops.size(); ++number)
+    if (runs_on_device(ops[number]))
+      refuse_parameter(place, place_of(ops, number) +
+                                  " runs on the device, which converts the field \"image\" only");
 }
 
 }  // namespace
@@ -68,10 +81,54 @@ void check_views(const Recipe& recipe, std::string_view source) {
     if (views_of(view.ops) > 1)
       refuse_parameter(place, "the operations make " + std::to_string(views_of(view.ops)) +
                                   " images; a view's operations make one, \"count\" times");
-    for (std::size_t number = 0; number < view.ops.size(); ++number)
-      if (runs_on_device(view.ops[number]))
-        refuse_parameter(place, place_of(view.ops, number) +
-                                    " runs on the device, which converts the field \"image\" only");
+    refuse_device(view.ops, place);
+  }
+}
+
+std::vector<RecordImage> read_record_images(const RecipeJson& json, std::string_view source) {
+  if (!json.is_object())
+    refuse_parameter(source, "\"images\" must be an object in { }, with a member for each field");
+  std::vector<RecordImage> images;
+  for (const auto& [field, value] : json.items()) {
+    RecordImage& image = images.emplace_back(RecordImage{field});
+    ParameterReader reader(value, "the image", image_place(source, field));
+    reader.named("draws", image.draws, draws_names);
+    reader.check_keys();
+  }
+  return images;
+}
+
+RecipeJson record_images_json(const std::vector<RecordImage>& images) {
+  RecipeJson json = RecipeJson::object();
+  for (const RecordImage& image : images) {
+    RecipeJson& member = json[image.field] = RecipeJson::object();
+    ParameterWriter writer(member);
+    Draws draws = image.draws;
+    writer.named("draws", draws, draws_names);
+  }
+  return json;
+}
+
+void check_record_images(const Recipe& recipe, std::string_view source) {
+  if (recipe.images.empty()) return;
+  if (recipe.images.size() >= most_images)
+    refuse_parameter(source, "\"images\" has " + std::to_string(recipe.images.size()) +
+                                 " members; a sample has at most " + std::to_string(most_images) +
+                                 " encoded images, \"image\" among them");
+  if (recipe.mix)
+    refuse_parameter(source, "\"mix\" mixes one image of a sample, and \"images\" makes more");
+  for (const RecordImage& image : recipe.images) {
+    const std::string place = image_place(source, image.field);
+    if (image.field.empty()) refuse_parameter(place, "a field must have a name");
+    if (image.field == "image") refuse_parameter(place, "\"image\" is in every sample already");
+    if (std::ranges::count(recipe.images, image.field, &RecordImage::field) > 1 ||
+        std::ranges::count(recipe.views, image.field, &View::field) > 0 ||
+        std::ranges::count(recipe.targets, image.field, &Target::field) > 0)
+      refuse_parameter(place, "the field comes twice");
+    ParameterChecker checker(place);
+    Draws draws = image.draws;
+    checker.named("draws", draws, draws_names);
+    refuse_device(recipe.ops, place);
   }
 }
 

@@ -25,4 +25,9 @@ RecipeJson views_json(const std::vector<View>& views);
 /// Checks the views, and that the recipe has nothing that excludes them.
 void check_views(const Recipe& recipe, std::string_view source);
 
+std::vector<RecordImage> read_record_images(const RecipeJson& json, std::string_view source);
+RecipeJson record_images_json(const std::vector<RecordImage>& images);
+/// Checks the further encoded images, and that the recipe has nothing that excludes them.
+void check_record_images(const Recipe& recipe, std::string_view source);
+
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #include <millrace/detail/resample.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "ops/padding_map.h"
@@ -81,6 +82,36 @@ struct ResamplePlan {
     y = std::max(-top, 0);
   }
 
+  /// Returns the plan by which another image shows the same part, in fractions of its width and
+  /// height, in the same pixels of the output.
+  ResamplePlan for_image(Size stored, int exif_orientation) const {
+    ResamplePlan plan = *this;
+    plan.orientation = exif_orientation;
+    if (turns) plan.resampling.turn = turn_of(exif_orientation);
+    plan.image = turned(stored, plan.resampling.turn);
+    if (plan.image == image) return plan;
+    // An edge of the box, in pixels of the other image.
+    struct Edge {
+      std::int64_t product;
+      int divisor;
+      int below() const { return static_cast<int>(product / divisor); }
+      int above() const { return static_cast<int>((product + divisor - 1) / divisor); }
+      float from(int pixel) const {
+        return static_cast<float>(static_cast<double>(product) / divisor - pixel);
+      }
+    };
+    const Edge left{std::int64_t{box.x} * plan.image.width, image.width};
+    const Edge top{std::int64_t{box.y} * plan.image.height, image.height};
+    const Edge right{std::int64_t{box.x + box.width} * plan.image.width, image.width};
+    const Edge bottom{std::int64_t{box.y + box.height} * plan.image.height, image.height};
+    plan.box = {left.below(), top.below(), right.above() - left.below(),
+                bottom.above() - top.below()};
+    plan.resampling.from = {plan.box.width, plan.box.height};
+    plan.resampling.box = SourceBox{left.from(plan.box.x), top.from(plan.box.y),
+                                    right.from(plan.box.x), bottom.from(plan.box.y)};
+    return plan;
+  }
+
   /// Returns the largest reduction, 8, 4 or 2, at which the box is at least as large as the size
   /// that it is resized to. Returns 1 if no reduction is possible.
   int reduction() const {
@@ -94,17 +125,18 @@ struct ResamplePlan {
   /// Changes the box to the one of a reduced image. Its edges need not lie between pixels.
   void reduce(int by) {
     const Region whole = box;
+    const SourceBox part = resampling.box.value_or(
+        SourceBox{0, 0, static_cast<float>(whole.width), static_cast<float>(whole.height)});
     box.x = whole.x / by;
     box.y = whole.y / by;
     box.width = (whole.x + whole.width + by - 1) / by - box.x;
     box.height = (whole.y + whole.height + by - 1) / by - box.y;
-    const auto edge = [&](int at, int from) {
-      return static_cast<float>(at) / static_cast<float>(by) - static_cast<float>(from);
+    const auto edge = [&](int begin, float at, int from) {
+      return (static_cast<float>(begin) + at) / static_cast<float>(by) - static_cast<float>(from);
     };
     resampling.from = {box.width, box.height};
-    resampling.box =
-        SourceBox{edge(whole.x, box.x), edge(whole.y, box.y), edge(whole.x + whole.width, box.x),
-                  edge(whole.y + whole.height, box.y)};
+    resampling.box = SourceBox{edge(whole.x, part.left, box.x), edge(whole.y, part.top, box.y),
+                               edge(whole.x, part.right, box.x), edge(whole.y, part.bottom, box.y)};
     image = {(image.width + by - 1) / by, (image.height + by - 1) / by};
   }
 

@@ -35,7 +35,8 @@ Recipe recipe_for(const Recipe& recipe, const Dataset& dataset);
 ///     flip   uint8  scalar   1 where "image" is to be flipped (`FieldSpec::flips`).
 /// Last come the fields of the recipe's `views`, which are images, too. Their image n, counted from
 /// 1 over all views, draws from `Random(seed, n)`. The seed is what the sample's `Random` gives
-/// first, as 64 bits.
+/// first, as 64 bits. After them come the recipe's further `images`, uint8 like "image". Those with
+/// their own draws continue the streams of the views.
 /// A pipeline uses the transform of `recipe_for` its dataset. So batches have no label if the
 /// records have none, and text of varying length if the label is text.
 ///

@@ -38,6 +38,26 @@ struct View {
   friend bool operator==(const View&, const View&) = default;
 };
 
+/// Random numbers for the operations on a further encoded image of a record.
+enum class Draws {
+  /// Those of "image". The sample shows the same part of both images, in fractions of their widths
+  /// and heights, with the same flips, warps and colours. Equal bytes give equal pixels. If the
+  /// images have other sizes, the part is resampled as a part of "image" is, to the same pixels of
+  /// the output. A part's edges may then lie between pixels.
+  same,
+  /// The image's own.
+  own,
+};
+
+/// A further encoded image of each record: the other one of a pair, such as a depth map, a second
+/// exposure, or the positive of a query. The recipe's operations make it, as they make "image".
+struct RecordImage {
+  /// Its name in records and in samples. The sample's field has the shape of "image".
+  std::string field;
+  Draws draws = Draws::same;
+  friend bool operator==(const RecordImage&, const RecordImage&) = default;
+};
+
 /// The image program as data: a list of operations, in torchvision's names and order. The geometric
 /// ones (crops, resize) come first. They are folded into one region to decode and one resampling.
 /// One of them makes an image of the output's size. The other operations run in place on that
@@ -65,6 +85,11 @@ struct Recipe {
   /// Further images of each record. The field "image" has the same pixels with and without them.
   /// They exclude `mix`, masks, boxes and keypoints.
   std::vector<View> views{};
+  /// Further encoded images of each record, at most 63. The field "image" has the same pixels with
+  /// and without them, and targets move with "image". A record with a bad one is bad as a whole.
+  /// They exclude `mix` and operations on the device. Caches and record hints serve "image" alone:
+  /// samples are not cached, and its recoded form and its seek index are used as without them.
+  std::vector<RecordImage> images{};
   /// Mixing of a batch's samples with each other; nullopt = none.
   std::optional<Mix> mix{};
 
@@ -97,10 +122,12 @@ struct Recipe {
   /// "views" has for each field the members of `View`:
   ///     {"local": {"count": 6, "output": [96, 96],
   ///                "ops": [{"op": "random_resized_crop", "scale": [0.05, 0.4]}]}}
+  /// "images" has for each field the members of `RecordImage`, "draws" is "same" or "own":
+  ///     {"depth": {}, "positive": {"draws": "own"}}
   /// "mix" has the members of `Mix`:
   ///     {"classes": 1000, "mixup": 0.2, "cutmix": 1, "cutmix_share": 0.5, "p": 1, "on": "worker"}
   /// A missing key has the default of `Recipe` or of the operation. `to_json` writes
-  /// "resolution", "decode_on", "targets" and "views" only if they are not the default.
+  /// "resolution", "decode_on", "targets", "views" and "images" only if they are not the default.
   ///
   /// Throws `Error` (`invalid_argument`) for malformed JSON, an unknown key or operation, a value
   /// out of range, or operations that do not fit together. The message names the operation by its

@@ -73,6 +73,12 @@ class ImageTransform(TransformHandle):
     `recipe` is the name of a preset ("train", "eval", "resnet" ...), a recipe as JSON text or
     dictionary, or the path of a JSON file. `size` is the width and height that a preset makes. The
     limits are those of C++'s `DecodeLimits`; 0 is the default. Raises `Error`.
+
+    A recipe's "images" names further encoded images of each record, for pairs. They become fields
+    of their names, with the draws of "image" or their own:
+
+        {"output": [224, 224], "ops": [{"op": "random_resized_crop"}],
+         "images": {"depth": {}, "positive": {"draws": "own"}}}
     """
 
     def __init__(

@@ -222,7 +222,7 @@ typedef struct millrace_transform_callbacks {
 
 /* Makes a transform as image_transform() of <millrace/image_transform.h> does. `recipe` is the name
  * of a preset ("train" or "eval", for example) or a recipe in JSON. `millrace recipe` prints such
- * recipes. */
+ * recipes. "images" in a recipe makes pairs: further encoded images of each record. */
 MILLRACE_C_API millrace_status millrace_transform_images(const char* recipe,
                                                          millrace_transform** transform,
                                                          millrace_error* error);
