@@ -224,13 +224,14 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const std::uint64_t first = schedule.number_at(position);
   planner_ = std::make_shared<Planner>(sampler_, schedule);
   prefetcher_ = std::make_shared<Prefetcher>(std::move(dataset), sampler_, schedule, first,
-                                             options.slots.read_ahead);
+                                             options.slots.read_ahead, options.slots.epoch_break);
 
   queues_ = std::make_shared<SlotQueues>(
       SlotQueues::Run{
           .micro_batches = micro_batches,
           .first = first,
           .end = schedule.end(),
+          .epoch_break = options.slots.epoch_break ? schedule.batches_per_epoch() : 0,
           .position = position,
           .forbids_blocking_from = options.debug.forbid_blocking_calls
                                        ? first + options.slots.prefetch + options.slots.device_slots
@@ -316,7 +317,7 @@ Batch Engine::next(const NextRequest& request) {
 
 std::uint64_t Engine::set_weights(std::span<const double> weights) {
   return sampler_->set_weights({weights.begin(), weights.end()}, [this] {
-    const std::uint64_t unplanned = queues_->next_number() + most_ahead_;
+    const std::uint64_t unplanned = queues_->unplanned(most_ahead_);
     const std::uint64_t per_epoch = schedule().batches_per_epoch();
     return unplanned / per_epoch + (unplanned % per_epoch > 0 ? 1 : 0);
   });

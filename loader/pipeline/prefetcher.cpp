@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/prefetcher.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/exception_text.h"
@@ -10,12 +11,13 @@ namespace millrace {
 
 Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset,
                        std::shared_ptr<const RunSampler> sampler, const Schedule& schedule,
-                       std::uint64_t first, std::size_t read_ahead)
+                       std::uint64_t first, std::size_t read_ahead, bool epoch_break)
     : dataset_(std::move(dataset)),
       name_(dataset_->name()),
       sampler_(std::move(sampler)),
       schedule_(schedule),
       read_ahead_(read_ahead),
+      epoch_break_(epoch_break),
       next_(first),
       end_(first) {}
 
@@ -23,6 +25,8 @@ void Prefetcher::planned(std::uint64_t number) {
   Wakes wakes;
   MutexLock lock(mutex_);
   end_ = number + read_ahead_ + 1;
+  const std::uint64_t per_epoch = schedule_.batches_per_epoch();
+  if (epoch_break_) end_ = std::min(end_, (number / per_epoch + 1) * per_epoch);
   wakes.add(changed_);
 }
 

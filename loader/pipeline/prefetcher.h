@@ -24,11 +24,13 @@ class Prefetcher {
   /// Largest number of batches to prefetch after the planned ones.
   static constexpr std::size_t furthest = 4096;
 
-  /// Begins with batch `first`. Prefetches `read_ahead` batches more than are planned.
+  /// Begins with batch `first`. Prefetches `read_ahead` batches more than are planned; if
+  /// `epoch_break` is set, only of the same epoch.
   /// Prefetches by the weights that are known then: those of an epoch that is not planned yet may
   /// still change.
   Prefetcher(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const RunSampler> sampler,
-             const Schedule& schedule, std::uint64_t first, std::size_t read_ahead);
+             const Schedule& schedule, std::uint64_t first, std::size_t read_ahead,
+             bool epoch_break = false);
 
   /// Notes that the batches up to `number` are planned. May be called from any thread.
   void planned(std::uint64_t number);
@@ -54,6 +56,7 @@ class Prefetcher {
   const std::shared_ptr<const RunSampler> sampler_;
   const Schedule schedule_;
   const std::size_t read_ahead_;
+  const bool epoch_break_;
   std::vector<std::uint64_t> records_;
 
   mutable Mutex mutex_;

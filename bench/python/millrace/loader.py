@@ -279,8 +279,9 @@ class Loader:
 
         Batches are planned ahead: `prefetch` of them, and `device_slots` more on a GPU or with a
         conversion. The epoch begins behind these. For the very next epoch, call this while at least
-        that many batches of the current one are left. All ranks must call it with the same weights
-        after the same number of batches. Any thread may call it.
+        that many batches of the current one are left. With the option `epoch_break`, between two
+        epochs is early enough, but the first batch of each epoch is waited for. All ranks must call
+        it with the same weights after the same number of batches. Any thread may call it.
 
         A state resumes only with the weights of its epoch, and with those of later epochs that it
         names as `new_weights`: `Order.weighted(...).reweighted(epoch, ...)`. Set `order` to that

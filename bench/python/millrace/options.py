@@ -50,6 +50,7 @@ class Options(TypedDict, total=False):
     cache_bytes: int | None
     device_slots: int | None
     read_ahead: int | None
+    epoch_break: bool | None
     nodes: str | None
     resume_anyway: bool | None
     stop_timeout_ms: int | None

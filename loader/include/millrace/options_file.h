@@ -68,8 +68,9 @@ struct LoadedOptions : SavedOptions {
 ///             "conversion": {"field": "image", "dtype": "uint8" | "float16" | "bfloat16" |
 ///                            "float32", "layout": "nchw" | "nhwc", "mean": [...], "std": [...]},
 ///             "index_bytes": 0, "cache_bytes": 0, "device_slots": 2, "read_ahead": 2,
-///             "nodes": "device" | "all", "rank": 0, "world": 1, "local_rank": 0, "local_world": 1,
-///             "global_batch_size": 256, "resume_anyway": false, "stop_timeout_ms": 1000}
+///             "nodes": "device" | "all", "epoch_break": false, "rank": 0, "world": 1,
+///             "local_rank": 0, "local_world": 1, "global_batch_size": 256,
+///             "resume_anyway": false, "stop_timeout_ms": 1000}
 /// "format" and "options" are required. "order": "bucketed" requires "length_field" and
 /// "group_records". A "world" above 1 requires "rank". Any other missing key has the default of its
 /// struct. A missing machine is not compared.

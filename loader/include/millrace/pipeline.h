@@ -89,8 +89,9 @@ class Pipeline {
   /// `slots.device_slots` more if the run copies batches. The returned epoch is the first one that
   /// lies behind these. It follows from the number of batches handed out, not from the speed of
   /// threads. For new weights in the very next epoch, call this while at least that many batches of
-  /// the current epoch are still to be taken. A later call counts for the epoch after it. Two calls
-  /// for one epoch: the last one counts. An epoch after the run's end never comes.
+  /// the current epoch are still to be taken. With `slots.epoch_break` any time will do before the
+  /// first `next` of that epoch. A later call counts for the epoch after it. Two calls for one
+  /// epoch: the last one counts. An epoch after the run's end never comes.
   ///
   /// All ranks must call it with the same weights after the same number of batches.
   /// `State::new_weights` says how a run resumes.

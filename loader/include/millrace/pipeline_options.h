@@ -71,6 +71,10 @@ struct SlotOptions {
   /// (`Dataset::prefetch`), at most 4096.
   std::size_t read_ahead = 2;
   Nodes nodes = Nodes::device;
+  /// Plan an epoch's batches only when `next` is called after the last batch of the epoch before.
+  /// `Pipeline::set_weights` then reaches the very next epoch between two epochs. The trainer waits
+  /// for the first batch of each epoch, as at the beginning of the run.
+  bool epoch_break = false;
 };
 
 /// Distribution of a run over the processes of a data-parallel trainer. All ranks make their

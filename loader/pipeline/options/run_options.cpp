@@ -147,18 +147,19 @@ void read_ranks(const RunMembers& run, const JsonLocation& location, RankOptions
 
 void read_run_options(const Json& json, const std::string& source, PipelineOptions& into) {
   const JsonLocation location(source, "run");
-  const RunMembers run(json, location, {"name",          "seed",
-                                        "epochs",        "order",
-                                        "block_records", "window_blocks",
-                                        "length_field",  "window_records",
-                                        "group_records", "last_batch",
-                                        "bad_records",   "conversion",
-                                        "index_bytes",   "cache_bytes",
-                                        "device_slots",  "read_ahead",
-                                        "nodes",         "rank",
-                                        "world",         "local_rank",
-                                        "local_world",   "global_batch_size",
-                                        "resume_anyway", "stop_timeout_ms"});
+  const RunMembers run(json, location, {"name",           "seed",
+                                        "epochs",         "order",
+                                        "block_records",  "window_blocks",
+                                        "length_field",   "window_records",
+                                        "group_records",  "last_batch",
+                                        "bad_records",    "conversion",
+                                        "index_bytes",    "cache_bytes",
+                                        "device_slots",   "read_ahead",
+                                        "nodes",          "rank",
+                                        "world",          "local_rank",
+                                        "local_world",    "global_batch_size",
+                                        "epoch_break",    "resume_anyway",
+                                        "stop_timeout_ms"});
   run.read("name", into.name);
   run.read("seed", 0, UINT64_MAX, into.seed);
   run.read("epochs", 0, UINT64_MAX, into.epochs);
@@ -172,6 +173,7 @@ void read_run_options(const Json& json, const std::string& source, PipelineOptio
   run.read("device_slots", 1, most_slots, into.slots.device_slots);
   run.read("read_ahead", 0, most_read_ahead, into.slots.read_ahead);
   run.choose("nodes", node_choices, into.slots.nodes);
+  run.read("epoch_break", into.slots.epoch_break);
   read_ranks(run, location, into.ranks);
   run.read("resume_anyway", into.resume.anyway);
   std::uint64_t stop_timeout_ms = static_cast<std::uint64_t>(into.debug.stop_timeout.count());

@@ -23,9 +23,10 @@ SlotQueues::SlotQueues(const Run& run, Slots slots, RunMeter meter)
       slots_(std::move(slots)),
       reserved_(std::make_exception_ptr(
           Error(ErrorCode::internal, "the run failed with no memory left for its error message"))),
-      progress_{run.first, run.first, run.first, run.position},
+      progress_{run.first, run.first, run.first, run.first, run.position},
       meter_(std::move(meter)) {
   MutexLock lock(mutex_);
+  open_epoch();
   for (const auto& host : slots_.hosts) {
     host->unmade = std::vector<std::atomic<std::size_t>>(run_.micro_batches.count);
     host->made.resize(run_.micro_batches.count);
@@ -201,6 +202,10 @@ OutputSlot* SlotQueues::hand_out(const NextRequest& request) {
   MutexLock lock(mutex_);
   for (;;) {
     throw_error();
+    if (progress_.handed_out == progress_.plan_end && progress_.plan_end < run_.end) {
+      open_epoch();
+      plan_recycle_wakes_.notify_one();
+    }
     if (!queues_.ready.empty() &&
         (request.in_micro_batches || queues_.ready.front()->on_way == run_.micro_batches.count))
       break;

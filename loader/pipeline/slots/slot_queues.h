@@ -3,6 +3,7 @@
 
 #include <millrace/pipeline_options.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -45,6 +46,8 @@ class SlotQueues {
     /// Numbers of the first batch and of the batch after the last.
     std::uint64_t first = 0;
     std::uint64_t end = UINT64_MAX;
+    /// Batches in an epoch, if the next epoch is planned only when the trainer asks for it; else 0.
+    std::uint64_t epoch_break = 0;
     std::uint64_t position = 0;
     /// From this batch on, a blocking call on the batch path ends the run: the check begins when it
     /// is the next batch to be handed out.
@@ -130,6 +133,12 @@ class SlotQueues {
   void keep(OutputSlot& output, std::shared_ptr<Stream> stream);
   void release(OutputSlot& output);
   std::uint64_t next_number() const;
+  /// Returns the number of the first batch that is certainly not planned, if at most `most_ahead`
+  /// batches are planned and not handed out.
+  std::uint64_t unplanned(std::uint64_t most_ahead) const {
+    MutexLock lock(mutex_);
+    return std::min(progress_.handed_out + most_ahead, progress_.plan_end);
+  }
   std::uint64_t position() const;
 
   // Called by any thread.
@@ -168,6 +177,8 @@ class SlotQueues {
     /// Numbers of the next batches to plan and to hand out.
     std::uint64_t planned;
     std::uint64_t handed_out;
+    /// Number after the last batch that may be planned.
+    std::uint64_t plan_end;
     /// Number after the last batch of which all samples are made. It is below `handed_out` if
     /// micro-batches went out early.
     std::uint64_t made;
@@ -177,7 +188,14 @@ class SlotQueues {
   };
 
   bool may_plan() const MILLRACE_REQUIRES(mutex_) {
-    return !queues_.free.empty() && progress_.planned < run_.end;
+    return !queues_.free.empty() && progress_.planned < progress_.plan_end;
+  }
+  /// Allows to plan the epoch of the next batch to be handed out.
+  void open_epoch() MILLRACE_REQUIRES(mutex_) {
+    const std::uint64_t per_epoch = run_.epoch_break;
+    progress_.plan_end = run_.end;
+    if (per_epoch > 0)
+      progress_.plan_end = std::min((progress_.handed_out / per_epoch + 1) * per_epoch, run_.end);
   }
   void set_leaving(HostSlot& host, const char* call, Wakes& wakes) MILLRACE_REQUIRES(mutex_);
   void recycle(OutputSlot& output, Wakes& wakes) MILLRACE_REQUIRES(mutex_);

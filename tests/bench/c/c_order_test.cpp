@@ -140,6 +140,29 @@ TEST(COrder, WeightsChangeBetweenEpochs) {
   millrace_order_free(resumed.setup.order);
 }
 
+TEST(COrder, ABreakLetsWeightsReachTheVeryNextEpoch) {
+  std::vector<double> weights(64);
+  weights[3] = 1;
+  NumbersRun run;
+  ASSERT_EQ(millrace_order_weighted(weights.data(), 64, 0, &run.setup.order, nullptr), MILLRACE_OK);
+  ASSERT_EQ(run.start(R"({"format": 1, "options": {"workers": 2, "batch_size": 64},
+                          "run": {"epochs": 2, "epoch_break": true}})"),
+            MILLRACE_OK)
+      << run.error.message;
+  millrace_order_free(run.setup.order);
+  millrace_batch* batch = nullptr;
+  ASSERT_EQ(run.next(batch), MILLRACE_OK);
+  millrace_batch_free(batch);
+  std::swap(weights[3], weights[5]);
+  std::uint64_t epoch = 0;
+  ASSERT_EQ(millrace_pipeline_set_weights(run.pipeline, weights.data(), 64, &epoch, nullptr),
+            MILLRACE_OK);
+  EXPECT_EQ(epoch, 1U);
+  auto labels = run.labels_left();
+  std::erase(labels, -1);
+  EXPECT_EQ(labels, std::vector<std::int64_t>(64, 5));
+}
+
 TEST(COrder, RefusesAsCppDoes) {
   NumbersRun run;
   millrace_order* order = nullptr;

@@ -135,6 +135,15 @@ class OrderTest(unittest.TestCase):
         with self.assertRaisesRegex(millrace.Error, "has no weights to change"):
             Order().reweighted(1, [1.0])
 
+    def test_weights_of_the_very_next_epoch(self):
+        train = loader(order=Order.weighted([1.0] + [0.0] * 19), epochs=3, epoch_break=True)
+        drawn = [label for batch in train.one_epoch() for label in labels(batch)]
+        for record in (1, 2):
+            weights = [float(index == record) for index in range(20)]
+            self.assertEqual(train.set_weights(weights), record)
+            drawn += [label for batch in train.one_epoch() for label in labels(batch)]
+        self.assertEqual(drawn, [0] * 20 + [1] * 20 + [2] * 20)
+
     def test_state_names_the_order(self):
         options = {"order": Order.weighted([1, 2] * 10), "epochs": 3, "seed": 5}
         train = loader(**options)

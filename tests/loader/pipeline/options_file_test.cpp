@@ -111,6 +111,7 @@ TEST_F(OptionsFile, RunSaysWhatElseIsToBeRun) {
       "last_batch": "pad", "bad_records": "mark", "index_bytes": 0, "cache_bytes": 99,
       "device_slots": 3, "read_ahead": 0, "nodes": "all", "rank": 1, "world": 4, "local_rank": 1,
       "local_world": 2, "global_batch_size": 30, "resume_anyway": true, "stop_timeout_ms": 250,
+      "epoch_break": true,
       "conversion": {"dtype": "float16", "layout": "nhwc", "mean": [0.5, 0.25, 0.125],
                      "std": [2, 4, 8]}}})")
                                       .pipeline;
@@ -126,6 +127,7 @@ TEST_F(OptionsFile, RunSaysWhatElseIsToBeRun) {
   EXPECT_EQ(options.slots.device_slots, 3u);
   EXPECT_EQ(options.slots.read_ahead, 0u);
   EXPECT_EQ(options.slots.nodes, Nodes::all);
+  EXPECT_TRUE(options.slots.epoch_break);
   EXPECT_EQ(options.ranks.mine.rank, 1u);
   EXPECT_EQ(options.ranks.mine.world, 4u);
   EXPECT_EQ(options.ranks.mine.local_rank, 1u);

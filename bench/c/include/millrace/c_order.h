@@ -50,6 +50,7 @@ MILLRACE_C_API millrace_status millrace_order_reweighted(const millrace_order* b
 /* Changes the weights of a run whose order is weighted, as Pipeline::set_weights of
  * <millrace/pipeline.h> does. Writes the epoch from which on they hold. It lies behind the batches
  * that may be planned: the `prefetch` next ones, and `device_slots` more if the run copies batches.
+ * With the option "epoch_break" it is the next epoch if the last batch of one was taken.
  * All ranks must call it with the same weights after the same number of batches. May be called from
  * any thread. To resume, give the new pipeline the weights that the state's epoch had, and the
  * later ones that it names, by millrace_order_reweighted. */

@@ -5,6 +5,7 @@
 #include <millrace/pipeline.h>
 
 #include <atomic>
+#include <chrono>
 #include <fstream>
 #include <optional>
 #include <thread>
@@ -117,6 +118,74 @@ TEST(PipelineWeights, MayChangeWhileAnotherThreadTakesBatches) {
       ASSERT_EQ(record % 4, changes % 4) << "batch " << batch.number;
   }
   EXPECT_GT(changes, 3U);
+}
+
+// A trainer that computes weights from a whole epoch has them in the very next one.
+TEST(PipelineEpochBreak, LetsWeightsChangeBetweenTwoEpochs) {
+  for (const bool copies : {false, true}) {
+    SmallRun run = weighted_run(copies);
+    run.options.slots = {.prefetch = 4, .epoch_break = true};
+    run.workers(2);
+    Pipeline pipeline = run.pipeline();
+    for (std::uint64_t epoch = 0; epoch < 6; ++epoch) {
+      if (epoch > 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        EXPECT_EQ(run.dataset->reads(), 40 * epoch) << "no batch is made yet";
+        EXPECT_LE(run.dataset->prefetched(), 40 * epoch);
+        EXPECT_EQ(pipeline.set_weights(weights_of(epoch % 4)), epoch);
+      }
+      const Sampler sampler(Order::weighted(weights_of(epoch % 4)), 40, 42);
+      const std::vector<BatchContents> batches = take(pipeline, 5);
+      ASSERT_EQ(batches.size(), 5U);
+      for (const BatchContents& batch : batches)
+        testing::expect_positions(batch, sampler, 42, batch.number * 8);
+    }
+    EXPECT_FALSE(pipeline.next());
+    EXPECT_EQ(pipeline.set_weights(weights_of(1)), 6U) << "after the last epoch";
+  }
+}
+
+TEST(PipelineEpochBreak, ChangesNoBatch) {
+  SmallRun run = uneven_run(29);
+  run.options.epochs = 4;
+  Pipeline plain = run.pipeline();
+  const std::vector<BatchContents> reference = take(plain);
+  run.options.slots.epoch_break = true;
+  run.workers(3);
+  Pipeline pipeline = run.pipeline();
+  EXPECT_EQ(take(pipeline), reference);
+  for (const std::size_t number : {std::size_t{3}, std::size_t{5}, reference.size() - 1}) {
+    run.options.resume.from = reference[number].after;
+    Pipeline resumed = run.pipeline();
+    EXPECT_EQ(take(resumed),
+              std::vector<BatchContents>(
+                  reference.begin() + static_cast<std::ptrdiff_t>(number) + 1, reference.end()));
+  }
+}
+
+TEST(PipelineEpochBreak, SeveralThreadsTakeAllBatches) {
+  SmallRun run(29);
+  run.options.epochs = 50;
+  run.options.slots.epoch_break = true;
+  Pipeline pipeline = run.pipeline();
+  std::atomic<std::uint64_t> taken{0};
+  std::vector<std::thread> threads;
+  for (int n = 0; n < 3; ++n)
+    threads.emplace_back([&] {
+      while (pipeline.next()) ++taken;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(taken, 50U * 4);
+}
+
+TEST(PipelineEpochBreak, EndsAtOnceWhenStoppedBetweenEpochs) {
+  SmallRun run(16);
+  run.options.epochs = 2;
+  run.options.slots.epoch_break = true;
+  Pipeline pipeline = run.pipeline();
+  (void)take(pipeline, 2);
+  EXPECT_NO_THROW(pipeline.stop());
+  EXPECT_EQ(error_of([&] { (void)pipeline.next(); }).code(), ErrorCode::stopped);
 }
 
 TEST(PipelineWeights, ResumesAnywhereWithTheWeightsOfTheEpochs) {
