@@ -80,21 +80,22 @@ class Pipeline {
   /// ends.
   std::optional<std::uint64_t> total_batches() const;
   /// Changes the weights of a run whose order is `weighted`. The new weights hold from the returned
-  /// epoch on, and its predecessor keeps its own. Checks them as `Order::reweighted` does, with the
-  /// same errors; a failed call changes nothing. May be called at any time from any thread. Waits
-  /// neither for the device nor for callbacks. Needs 48 bytes for each weight, and keeps 24 of them
-  /// until the epochs with these weights are over.
+  /// epoch on; epochs before it keep theirs. Checks the weights as `Order::reweighted` does, with
+  /// the same errors. A failed call changes nothing. May be called at any time from any thread.
+  /// Waits neither for the device nor for callbacks. Needs about 56 bytes for each weight, and
+  /// keeps 24 until the epochs with these weights are over.
   ///
   /// Batches are planned before the trainer takes them: at most `slots.prefetch` of them, and
   /// `slots.device_slots` more if the run copies batches. The returned epoch is the first one that
   /// lies behind these. It follows from the number of batches handed out, not from the speed of
   /// threads. For new weights in the very next epoch, call this while at least that many batches of
-  /// the current epoch are still to be taken. With `slots.epoch_break` any time will do before the
-  /// first `next` of that epoch. A later call counts for the epoch after it. Two calls for one
-  /// epoch: the last one counts. An epoch after the run's end never comes.
+  /// the current epoch are still to be taken. A later call counts for the epoch after it. With
+  /// `slots.epoch_break`, calls before the first `next` of an epoch count for that epoch. If two
+  /// calls return the same epoch, the later one counts. An epoch after the run's end never comes.
   ///
-  /// All ranks must call it with the same weights after the same number of batches.
-  /// `State::new_weights` says how a run resumes.
+  /// All ranks must call it with the same weights after the same number of batches. A run resumes
+  /// with the weights of its epoch, and with those later ones that its state names
+  /// (`State::new_weights`).
   std::uint64_t set_weights(std::span<const double> weights);
   /// State after the last batch handed out. A new pipeline can continue from it.
   State state() const;
