@@ -41,4 +41,10 @@ Recipe load_recipe(const std::string& name, std::optional<int> size) {
   return Recipe::from_json(read_text(file), name);
 }
 
+Recipe load_recipe_for_host(const std::string& name, std::optional<int> size) {
+  Recipe recipe = load_recipe(name, size);
+  recipe.decode_on = DecodeOn::worker;
+  return recipe;
+}
+
 }  // namespace millrace::cli

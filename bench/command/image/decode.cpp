@@ -76,7 +76,7 @@ Value named(const std::string& name, const Names& names) {
 
 /// The recipe for the options.
 Recipe recipe_of(const DecodeArguments& arguments, Size image) {
-  if (!arguments.recipe.empty()) return load_recipe(arguments.recipe);
+  if (!arguments.recipe.empty()) return load_recipe_for_host(arguments.recipe);
   const Region box = crop_of(arguments.crop).value_or(Region{0, 0, image.width, image.height});
   Recipe recipe{.output = size_of(arguments.size).value_or(Size{box.width, box.height}),
                 .ops = {ResizedCrop{box, named<Interpolation>(arguments.filter, filters)}},

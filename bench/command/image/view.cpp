@@ -42,7 +42,7 @@ class Samples {
   Samples(const ViewArguments& arguments, const Dataset& dataset, const Record& record)
       : arguments_(arguments),
         record_(record),
-        recipe_(recipe_for(load_recipe(arguments.recipe, arguments.size), dataset)),
+        recipe_(recipe_for(load_recipe_for_host(arguments.recipe, arguments.size), dataset)),
         transform_(image_transform(recipe_, arguments.limits)) {
     if (!record.has("image"))
       throw Error(ErrorCode::not_found,

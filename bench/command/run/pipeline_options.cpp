@@ -46,6 +46,11 @@ std::string check_transform(const std::string& name) {
                                                             : must_be("auto, image or raw", name);
 }
 
+std::string check_decode(const std::string& place) {
+  return place == "worker" || place == "device" ? std::string()
+                                                : must_be("worker or device", place);
+}
+
 std::string check_device(const std::string& name) {
   return is_bench_device(name) ? std::string() : must_be("host or cuda:N, such as cuda:0", name);
 }
@@ -150,6 +155,13 @@ void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
                   "nchw (the default) or nhwc; without it images stay uint8, nhwc")
       ->type_name("DTYPE[:LAYOUT]")
       ->check(CLI::Validator(check_conversion, ""));
+  command
+      .add_option("--decode", arguments.decode,
+                  "Where images are decoded: worker, or device = the device makes those of stored "
+                  "or cached\ncoefficients; needs --convert")
+      ->type_name("worker|device")
+      ->default_str("worker")
+      ->check(CLI::Validator(check_decode, ""));
   add_decode_limits(command, arguments.limits);
 }
 
@@ -241,7 +253,9 @@ RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
 
 BenchSettings source_settings(const SourceArguments& arguments) {
   BenchSettings settings;
-  const Recipe recipe = load_recipe(arguments.recipe, arguments.size);
+  Recipe recipe = load_recipe(arguments.recipe, arguments.size);
+  if (arguments.decode)
+    recipe.decode_on = *arguments.decode == "device" ? DecodeOn::device : DecodeOn::worker;
   settings.device = open_bench_device(arguments.device, 1e9 * arguments.copy_gb_per_second);
   if (!arguments.convert.empty())
     settings.pipeline.conversion = parse_conversion(arguments.convert);

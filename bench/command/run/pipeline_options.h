@@ -27,6 +27,8 @@ struct SourceArguments {
   double copy_gb_per_second = 0;
   /// "DTYPE[:LAYOUT]"; empty = no conversion.
   std::string convert;
+  /// "worker" or "device"; nullopt = as the recipe says.
+  std::optional<std::string> decode;
   DecodeLimits limits{};
   std::optional<std::size_t> index_bytes;
   std::size_t cache_bytes = 0;

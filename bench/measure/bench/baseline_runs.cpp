@@ -76,9 +76,19 @@ class Repeater {
   std::jthread thread_;
 };
 
-/// Makes a pipeline of the same samples on the host, which keeps the workers busy without copies.
+/// Returns whether samples need a conversion, since the device does some of their work.
+bool needs_conversion(const Transform& transform) {
+  const auto has_device_work = [](const FieldSpec& field) {
+    return !field.flips.empty() || !field.erases.empty() || !field.device_stages.empty();
+  };
+  return transform.batch_transform() != nullptr ||
+         std::ranges::any_of(transform.spec().fields(), has_device_work);
+}
+
+/// Makes a pipeline of the same samples on the host, which keeps the workers busy, without copies
+/// if it can.
 Pipeline host_pipeline(BenchSettings settings) {
-  settings.pipeline.conversion.reset();
+  if (!needs_conversion(*settings.transform)) settings.pipeline.conversion.reset();
   settings.pipeline.index_bytes = 0;
   settings.pipeline.cache_bytes = 0;
   return make_bench_pipeline(settings, std::make_shared<HostDevice>());

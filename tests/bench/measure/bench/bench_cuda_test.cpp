@@ -165,6 +165,39 @@ TEST_F(BenchOnCuda, ConvertsOnTheDevice) {
   EXPECT_EQ(options.at("convert"), "float16:nhwc");
 }
 
+TEST_F(BenchOnCuda, DecodesOnTheDevice) {
+  const auto measured = [&](const char* device, const char* decode) {
+    return json_of(run_program({MILLRACE_ON_STAND_IN,
+                                "bench",
+                                dataset_.string(),
+                                "--size",
+                                "96",
+                                "--cache-bytes",
+                                "50MB",
+                                "--device",
+                                device,
+                                "--convert",
+                                "uint8:nhwc",
+                                "--decode",
+                                decode,
+                                "--batches",
+                                "9",
+                                "--warmup",
+                                "0",
+                                "--batch-size",
+                                "16",
+                                "--seed",
+                                "3",
+                                "--digest",
+                                "--json",
+                                "-"}));
+  };
+  const Json on_device = measured("cuda:0", "device");
+  EXPECT_EQ(on_device.at("digest"), measured("host", "device").at("digest"));
+  EXPECT_GT(on_device.at("ways").at("device (coefficients)").get<int>(), 40);
+  EXPECT_FALSE(measured("cuda:0", "worker").at("ways").contains("device (coefficients)"));
+}
+
 TEST_F(BenchOnCuda, TracesCopiesAndStepsOnOneClock) {
   const fs::path trace = folder_ / "trace.json";
   const fs::path page = folder_ / "page.html";
