@@ -52,6 +52,7 @@ void RunMeter::restart(Clock::time_point now, WorkerFigures base) {
   ahead_.clear();
   trainer_.clear();
   micro_batch_waits_ = {};
+  timed_out_ = {};
   for (StreamWorks* works : {&copies_, &conversions_}) {
     works->each.clear();
     works->waits_seconds = 0;
@@ -103,28 +104,29 @@ void RunMeter::add(StreamWorks& works, Trace::Lane* lane, const char* name,
 }
 
 void RunMeter::handed_out(const HandOut& call) {
+  const Clock::time_point asked = call.asked - std::exchange(timed_out_, {});
   starting_ = starting_ && batches_ == 0;
   ++batches_;
   samples_ += call.samples;
   if (lanes_.trainer != nullptr) lanes_.trainer->runs_here();
   if (first_batch_seconds_ == 0) first_batch_seconds_ = seconds_of(call.got - started_);
-  if (call.asked > returned_)
-    trainer_.add(call.asked - returned_ - std::min(micro_batch_waits_, call.asked - returned_));
+  if (asked > returned_)
+    trainer_.add(asked - returned_ - std::min(micro_batch_waits_, asked - returned_));
   micro_batch_waits_ = {};
   returned_ = std::max(returned_, call.got);
 
   // From `asked` to `planned_at`, no host slot was free. The rest is a stall, but for the wait for
   // a device slot.
-  const auto clip = [&](Clock::time_point time) { return std::clamp(time, call.asked, call.got); };
+  const auto clip = [&](Clock::time_point time) { return std::clamp(time, asked, call.got); };
   const Clock::time_point planned = clip(call.planned_at);
   const Clock::time_point wait_begin = std::max(planned, clip(call.slot_wait_begin));
   const Clock::time_point wait_end = std::max(wait_begin, clip(call.slot_wait_end));
-  add(lanes_.trainer, "ahead", call.asked, planned, call.batch);
+  add(lanes_.trainer, "ahead", asked, planned, call.batch);
   add(lanes_.trainer, "stall", planned, wait_begin, call.batch);
   add(lanes_.trainer, "ahead", wait_begin, wait_end, call.batch);
   add(lanes_.trainer, "stall", wait_end, call.got, call.batch);
-  const std::chrono::nanoseconds waited_ahead = (planned - call.asked) + (wait_end - wait_begin);
-  const std::chrono::nanoseconds waited_stall = call.got - call.asked - waited_ahead;
+  const std::chrono::nanoseconds waited_ahead = (planned - asked) + (wait_end - wait_begin);
+  const std::chrono::nanoseconds waited_stall = call.got - asked - waited_ahead;
   ahead_.add(waited_ahead);
   add_stall(waited_stall);
 }

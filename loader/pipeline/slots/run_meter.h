@@ -120,6 +120,8 @@ class RunMeter {
     add(conversions_, lanes_.conversions, "convert", conversion);
   }
   void handed_out(const HandOut& hand_out);
+  /// Notes a call of `next` that timed out. The wait counts with the next hand-out.
+  void timed_out(std::chrono::nanoseconds waited) { timed_out_ += waited; }
   void waited_for_micro_batch(Clock::time_point asked, Clock::time_point got, std::uint64_t batch);
 
   /// Returns the time that the trainer has waited for data since the run began.
@@ -190,6 +192,8 @@ class RunMeter {
   Histogram trainer_;
   Clock::time_point returned_;
   std::chrono::nanoseconds micro_batch_waits_{0};
+  /// Waits since then that timed out.
+  std::chrono::nanoseconds timed_out_{0};
   StreamWorks copies_;
   StreamWorks conversions_;
   Levels levels_;

@@ -212,8 +212,10 @@ OutputSlot* SlotQueues::hand_out(const NextRequest& request) {
     if (queues_.ready.empty() && progress_.handed_out >= run_.end) return nullptr;
     const bool exhausted = queues_.ready.empty() && progress_.live == slots_.outputs.size();
     if ((exhausted && !request.timeout) ||
-        (!wakes.wait_until(mutex_, deadline) && Clock::now() >= deadline))
+        (!wakes.wait_until(mutex_, deadline) && Clock::now() >= deadline)) {
+      meter_.timed_out(Clock::now() - asked);
       refuse_waiting(exhausted, request);
+    }
   }
   const Clock::time_point now = Clock::now();
   OutputSlot& output = *pop(queues_.ready);

@@ -57,6 +57,22 @@ TEST_F(Meter, AMicroBatchWaitedForIsStallAndNoWorkOfTheTrainer) {
   EXPECT_NEAR(told.stages.back().busy_seconds, 0.350, 0.005);
 }
 
+TEST_F(Meter, WaitsThatTimeOutAreStallAndNoWorkOfTheTrainer) {
+  meter.begin(start, {});
+  hand_out(start, start);
+  meter.timed_out(100ms);  // asked for 50 ms after that hand-out
+  meter.timed_out(100ms);
+  hand_out(start + 250ms, start + 300ms);
+  const Report told = report(start + 1s);
+  EXPECT_EQ(told.stall.count, 2U) << "one for each batch";
+  EXPECT_NEAR(told.stall.total_ms, 250, 1);
+  EXPECT_NEAR(told.stages.back().busy_seconds, 0.050, 0.005);
+  meter.timed_out(100ms);
+  meter.restart(start + 400ms, {});
+  hand_out(start + 400ms, start + 500ms);
+  EXPECT_NEAR(report(start + 1s).stall.total_ms, 100, 1) << "the report began after the wait";
+}
+
 TEST_F(Meter, TellsTheStallsOfTheStart) {
   meter.begin(start, {});
   meter.restart(start, {});  // before the first batch
