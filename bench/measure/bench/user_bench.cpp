@@ -9,6 +9,9 @@
 namespace millrace::measure {
 
 BenchResult bench(const Workload& workload, const BenchOptions& options) {
+  cli::check_count("warmup", options.warmup);
+  cli::check_count("batches", options.batches);
+  cli::check_seconds("duration", std::chrono::duration<double>(options.duration).count());
   cli::BenchRecord record;
   cli::BenchSettings& settings = record.settings;
   settings = cli::settings_of(workload);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/bench/workload.h"
 
+#include <fmt/format.h>
 #include <millrace/error.h>
 
 #include <algorithm>
@@ -35,13 +36,25 @@ BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset)
     if (auto fitted = workload.transform->fitted_to(*workload.dataset))
       settings.transform = std::move(fitted);
   settings.recipe = recipe_in(settings.transform->description());
-  settings.device = with_user_steps(workload.device, workload.stream);
+  settings.device = with_user_steps({workload.device, workload.stream, workload.poll});
   settings.user_step = workload.step;
   settings.pipeline = workload.pipeline;
   settings.pipeline.resume = {};
   if (settings.pipeline.runtime == nullptr) settings.pipeline.runtime = make_runtime();
   return settings;
 }
+
+void check_option(const char* name, double value, double low, double high) {
+  if (value >= low && value <= high) return;  // false for a NaN
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{} is {:.15g}, must be in {:.15g}..{:.15g}", name, value, low, high));
+}
+
+void check_count(const char* name, std::uint64_t value, std::uint64_t low) {
+  check_option(name, static_cast<double>(value), static_cast<double>(low), 0x1p40);
+}
+
+void check_seconds(const char* name, double seconds) { check_option(name, seconds, 0.001, 86400); }
 
 RunSetup setup_of(const measure::Workload& workload, const BenchSettings& settings) {
   return {.dataset = workload.dataset ? workload.dataset->name() : "dataset",

@@ -3,6 +3,8 @@
 
 #include <millrace/measure.h>
 
+#include <cstdint>
+
 #include "measure/bench/run_setup.h"
 
 namespace millrace::cli {
@@ -11,6 +13,12 @@ namespace millrace::cli {
 /// has none. Throws `Error` (`invalid_argument`) with the missing member; the dataset may be
 /// missing unless `needs_dataset`.
 BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset = true);
+
+/// Checks of the options of a measurement. They throw `Error` (`invalid_argument`) with name, value
+/// and range. A count is at most 2^40.
+void check_option(const char* name, double value, double low, double high);
+void check_count(const char* name, std::uint64_t value, std::uint64_t low = 0);
+void check_seconds(const char* name, double seconds);
 
 /// The workload's names in results.
 RunSetup setup_of(const measure::Workload& workload, const BenchSettings& settings);

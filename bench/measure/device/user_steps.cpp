@@ -4,6 +4,7 @@
 #include <millrace/error.h>
 
 #include <array>
+#include <string_view>
 #include <utility>
 
 namespace millrace::cli {
@@ -35,6 +36,40 @@ class StepSums {
   UserClock::time_point last_end_;
 };
 
+/// Takes batches, and polls at intervals.
+class PolledBatches {
+ public:
+  explicit PolledBatches(std::function<void()> poll) : poll_(std::move(poll)) {}
+
+  /// `stream` may be null, for the host.
+  Batch next(Pipeline& pipeline, Stream* stream) {
+    if (!poll_) return pipeline.next({.stream = stream});
+    if (UserClock::now() - polled_ >= interval) poll();
+    for (;;) {
+      try {
+        return pipeline.next({.stream = stream, .timeout = interval});
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::timeout) throw;
+        // If the step keeps all batches, no further one comes. A call without timeout says so.
+        if (std::string_view(error.what()).find("live batches hold") != std::string_view::npos)
+          return pipeline.next({.stream = stream});
+      }
+      poll();
+    }
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds interval{250};
+
+  void poll() {
+    poll_();
+    polled_ = UserClock::now();
+  }
+
+  const std::function<void()> poll_;
+  UserClock::time_point polled_ = UserClock::now();
+};
+
 class UserStream : public TrainerStream {
  public:
   Stream& stream() override { return *stream_; }
@@ -45,11 +80,13 @@ class UserStream : public TrainerStream {
   }
 
  protected:
-  UserStream(std::shared_ptr<Device> device, std::shared_ptr<Stream> stream, const StepWork& work)
+  UserStream(const UserTrainer& trainer, const StepWork& work)
       : TrainerStream(work),
-        device_(std::move(device)),
-        stream_(stream ? std::move(stream) : device_->make_stream()) {}
+        device_(trainer.device),
+        batches_(trainer.poll),
+        stream_(trainer.stream ? trainer.stream : device_->make_stream()) {}
   Device& device() { return *device_; }
+  PolledBatches& batches() { return batches_; }
   void run(const Batch& batch) {
     if (work().own) work().own(batch, *stream_);
   }
@@ -60,16 +97,16 @@ class UserStream : public TrainerStream {
  private:
   std::shared_ptr<Device> device_;
   StepSums sums_;
+  PolledBatches batches_;
   std::shared_ptr<Stream> stream_;
 };
 
 /// Runs steps on the calling thread.
 class ThreadStream final : public UserStream {
  public:
-  ThreadStream(std::shared_ptr<Device> device, std::shared_ptr<Stream> stream, const StepWork& work)
-      : UserStream(std::move(device), std::move(stream), work) {}
+  ThreadStream(const UserTrainer& trainer, const StepWork& work) : UserStream(trainer, work) {}
 
-  Batch next(Pipeline& pipeline) override { return pipeline.next(); }
+  Batch next(Pipeline& pipeline) override { return batches().next(pipeline, nullptr); }
 
  private:
   void enqueue(std::size_t number, const Batch& batch, double) override {
@@ -89,8 +126,7 @@ class ThreadStream final : public UserStream {
 /// Runs steps on the device's stream.
 class TimedStream final : public UserStream {
  public:
-  TimedStream(std::shared_ptr<Device> owner, std::shared_ptr<Stream> stream, const StepWork& work)
-      : UserStream(std::move(owner), std::move(stream), work) {
+  TimedStream(const UserTrainer& trainer, const StepWork& work) : UserStream(trainer, work) {
     for (Marks& marks : marks_) marks = {device().make_timed_event(), device().make_timed_event()};
   }
   /// Waits, since the stream may not have reached the events.
@@ -100,6 +136,8 @@ class TimedStream final : public UserStream {
     } catch (...) {  // the device has failed, which other calls report
     }
   }
+
+  Batch next(Pipeline& pipeline) override { return batches().next(pipeline, &stream()); }
 
  private:
   struct Marks {
@@ -129,27 +167,24 @@ class TimedStream final : public UserStream {
 
 class UserStepsDevice final : public BenchDevice {
  public:
-  UserStepsDevice(std::shared_ptr<Device> device, std::shared_ptr<Stream> stream)
-      : device_(std::move(device)), stream_(std::move(stream)) {}
+  explicit UserStepsDevice(UserTrainer trainer) : trainer_(std::move(trainer)) {}
 
-  std::shared_ptr<Device> device() const override { return device_; }
+  std::shared_ptr<Device> device() const override { return trainer_.device; }
   std::unique_ptr<TrainerStream> make_trainer_stream(const StepWork& work) const override {
     if (!work.own && work.any())
       throw Error(ErrorCode::invalid_argument, "this device runs only a trainer's own steps");
-    if (device_->copies()) return std::make_unique<TimedStream>(device_, stream_, work);
-    return std::make_unique<ThreadStream>(device_, stream_, work);
+    if (trainer_.device->copies()) return std::make_unique<TimedStream>(trainer_, work);
+    return std::make_unique<ThreadStream>(trainer_, work);
   }
 
  private:
-  std::shared_ptr<Device> device_;
-  std::shared_ptr<Stream> stream_;
+  const UserTrainer trainer_;
 };
 
 }  // namespace
 
-std::shared_ptr<const BenchDevice> with_user_steps(std::shared_ptr<Device> device,
-                                                   std::shared_ptr<Stream> stream) {
-  return std::make_shared<UserStepsDevice>(std::move(device), std::move(stream));
+std::shared_ptr<const BenchDevice> with_user_steps(UserTrainer trainer) {
+  return std::make_shared<UserStepsDevice>(std::move(trainer));
 }
 
 }  // namespace millrace::cli

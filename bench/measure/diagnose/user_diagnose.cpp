@@ -12,9 +12,9 @@ namespace millrace::measure {
 
 DiagnoseResult diagnose(const Workload& workload, const DiagnoseOptions& options) {
   if (!workload.step) throw Error(ErrorCode::invalid_argument, "diagnose needs a step");
-  if (options.rounds < 2)
-    throw Error(ErrorCode::invalid_argument,
-                "diagnose needs at least 2 rounds, to tell noise from stalls");
+  cli::check_option("rounds", options.rounds, 2, 1e6);  // one round has no noise
+  cli::check_count("batches", options.batches);
+  cli::check_seconds("duration", std::chrono::duration<double>(options.duration).count());
   cli::DiagnoseRecord record;
   cli::DiagnoseSettings& settings = record.settings;
   settings.bench = cli::settings_of(workload, options.open == nullptr);

@@ -26,6 +26,11 @@ MeasuredSetting measured_of(const cli::TunePoint& point) {
 }  // namespace
 
 TuneResult tune(const Workload& workload, const TuneOptions& options) {
+  cli::check_option("max_workers", options.max_workers, 0, 4096);
+  if (options.p99_ms) cli::check_option("p99_ms", *options.p99_ms, 0.001, 3600000);
+  if (options.memory_bytes)
+    cli::check_option("memory_bytes", static_cast<double>(*options.memory_bytes), 1024, 0x1p63);
+  cli::check_option("budget", options.budget.count(), 0.1, 86400);
   cli::BenchSettings settings = cli::settings_of(workload);
   cli::TuneGoal goal;
   goal.max_workers = options.max_workers > 0 ? options.max_workers : read_topology().cores;

@@ -50,6 +50,9 @@ struct Workload {
   std::shared_ptr<Stream> stream{};
   /// Empty = no step: batches are taken as fast as they come.
   Step step{};
+  /// Called on the calling thread some times a second, before batches and while it waits for one.
+  /// An exception ends the measurement, which rethrows it. Empty = not called.
+  std::function<void()> poll{};
   /// Options of the pipeline. `epochs`, `last_batch`, `resume` and `debug.trace` are ignored: the
   /// length of a measurement is given by its own options, and all its batches are full.
   PipelineOptions pipeline{};
@@ -107,7 +110,8 @@ struct BenchResult {
 
 /// Runs the trainer's loop: takes a batch, runs a step on it, and so on. The loop enqueues each
 /// step before it waits for the step before. Throws `Error` (`invalid_argument`) for a workload
-/// without dataset, transform or device. Also throws the errors of pipelines, devices and the step.
+/// without dataset, transform or device, or an option out of range. Also throws the errors of
+/// pipelines, devices and the step.
 BenchResult bench(const Workload& workload, const BenchOptions& options = {});
 
 /// The variables that `tune` searches over.
@@ -233,8 +237,8 @@ struct DiagnoseResult {
 
 /// Divides an epoch's time into parts by differences between phases. The phases are: the step
 /// alone; on a ready batch; with copies of samples that need no work; with the whole loader; with
-/// records from storage. Throws `Error` (`invalid_argument`) for a workload without a step or fewer
-/// than 2 rounds. Also throws the errors of `bench`.
+/// records from storage. Throws `Error` (`invalid_argument`) for a workload without a step. Also
+/// throws the errors of `bench`.
 DiagnoseResult diagnose(const Workload& workload, const DiagnoseOptions& options = {});
 
 /// Calls back with a report of the last batches, for monitoring in production. Each report covers

@@ -7,6 +7,7 @@
 #include <millrace/error.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -158,6 +159,79 @@ TEST(UserBench, ThrowsWhatTheStepThrows) {
     };
     EXPECT_THROW(measure::bench(workload, {.batches = 1}), std::runtime_error);
   }
+}
+
+TEST(UserBench, PollsWhileItRunsAndWaits) {
+  UserWorkload own;
+  for (const bool copies : {false, true})
+    for (const bool waits : {false, true}) {
+      measure::Workload workload = own.workload(host(copies));
+      workload.step = {};
+      if (waits)
+        own.transform->on_begin = [](const Record&) { std::this_thread::sleep_for(400ms); };
+      int polls = 0;
+      workload.poll = [&] {
+        if (++polls == 2) throw std::runtime_error("enough");
+      };
+      EXPECT_THROW(measure::bench(workload, {.duration = 1h}), std::runtime_error);
+    }
+}
+
+TEST(UserBench, AWaitThatIsPolledIsAStall) {
+  UserWorkload own;
+  own.transform->on_begin = [](const Record&) { std::this_thread::sleep_for(80ms); };
+  measure::Workload workload = own.workload(host(false), 0us);
+  workload.pipeline.runtime = make_runtime({.workers = 1});
+  workload.poll = [] {};
+  const auto result = measure::bench(workload, {.warmup = 3, .batches = 3});
+  // A batch takes 640 ms, two polls.
+  EXPECT_GE(result.report.stall.p50_ms, 400) << result.text;
+  EXPECT_EQ(result.verdict.bound, Bound::transform) << result.text;
+}
+
+TEST(UserBench, SaysIfTheStepKeepsAllBatches) {
+  UserWorkload own;
+  for (const bool polled : {false, true}) {
+    measure::Workload workload = own.workload(host(false));
+    std::vector<Batch> kept;
+    workload.step = [&](const Batch& batch, Stream&) { kept.push_back(batch); };
+    if (polled) workload.poll = [] {};
+    try {
+      measure::bench(workload, {.batches = 100});
+      ADD_FAILURE() << "it has ended";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::slots_exhausted) << error.what();
+    }
+  }
+}
+
+TEST(UserBench, NamesOptionsOutOfRange) {
+  UserWorkload own;
+  const measure::Workload workload = own.workload(host(false));
+  const auto message = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.code() == ErrorCode::invalid_argument ? error.what() : "another error";
+    }
+    return "none";
+  };
+  const auto bench = [&](const measure::BenchOptions& options) {
+    return message([&] { measure::bench(workload, options); });
+  };
+  EXPECT_EQ(bench({.duration = -1s}), "duration is -1, must be in 0.001..86400");
+  EXPECT_EQ(bench({.batches = 1ULL << 50}),
+            "batches is 1.12589990684262e+15, must be in 0..1099511627776");
+  const auto tune = [&](const measure::TuneOptions& options) {
+    return message([&] { measure::tune(workload, options); });
+  };
+  EXPECT_EQ(tune({.max_workers = 5000}), "max_workers is 5000, must be in 0..4096");
+  EXPECT_EQ(tune({.p99_ms = 0}), "p99_ms is 0, must be in 0.001..3600000");
+  EXPECT_THAT(tune({.memory_bytes = 7}), HasSubstr("memory_bytes is 7, must be in 1024.."));
+  EXPECT_EQ(tune({.budget = std::chrono::duration<double>(std::nan(""))}),
+            "budget is nan, must be in 0.1..86400");
+  EXPECT_EQ(message([&] { measure::diagnose(workload, {.rounds = 1}); }),
+            "rounds is 1, must be in 2..1000000");
 }
 
 /// Runs a tune of half a second or more for samples that take `sample_time` each.
