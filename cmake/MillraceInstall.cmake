@@ -9,7 +9,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/millrace-config.cmake
               cmake/MillraceDependencies.cmake cmake/MillraceTorch.cmake
               DESTINATION ${millrace_config_dir})
 install(EXPORT millrace-targets NAMESPACE millrace:: DESTINATION ${millrace_config_dir})
-if(MILLRACE_BENCH)
+if(TARGET millrace_measure)
   install(EXPORT millrace-measure-targets NAMESPACE millrace:: DESTINATION ${millrace_config_dir})
 endif()
 # The header needs LibTorch; users who have LibTorch compile it.

@@ -15,12 +15,14 @@ std::shared_ptr<Device> open_device(const char* name);
 /// (`invalid_argument`) for a stream on the host device.
 std::shared_ptr<Stream> stream_of(const DeviceId& device, std::uintptr_t stream);
 
-// Two functions with a source for builds with CUDA and one for builds without.
+// Functions with a source for builds with CUDA and one for builds without.
 
 /// Opens CUDA device `ordinal`. Throws `Error` (`device`) if it does not exist or millrace was
 /// built without CUDA.
 std::shared_ptr<Device> open_cuda(int ordinal);
 /// The caller's stream of that device, a cudaStream_t as an integer.
 std::shared_ptr<Stream> cuda_stream(int ordinal, std::uintptr_t stream);
+/// Number of a CUDA stream for the caller: a cudaStream_t as an integer; 0 for other streams.
+std::uintptr_t number_of(const Stream& stream);
 
 }  // namespace millrace::c

@@ -12,4 +12,9 @@ std::shared_ptr<Stream> cuda_stream(int ordinal, std::uintptr_t stream) {
   return std::make_shared<CudaStream>(ordinal, reinterpret_cast<CUstream_st*>(stream));
 }
 
+std::uintptr_t number_of(const Stream& stream) {
+  const auto* const cuda = dynamic_cast<const CudaStream*>(&stream);
+  return cuda == nullptr ? 0 : reinterpret_cast<std::uintptr_t>(cuda->handle());
+}
+
 }  // namespace millrace::c

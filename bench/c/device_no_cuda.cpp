@@ -19,5 +19,6 @@ std::shared_ptr<Device> open_cuda(int ordinal) { refuse_cuda(ordinal); }
 std::shared_ptr<Stream> cuda_stream(int ordinal, std::uintptr_t /*stream*/) {
   refuse_cuda(ordinal);
 }
+std::uintptr_t number_of(const Stream& /*stream*/) { return 0; }
 
 }  // namespace millrace::c

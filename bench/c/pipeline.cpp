@@ -12,6 +12,7 @@
 #include "c/calls.h"
 #include "c/device.h"
 #include "c/handles.h"
+#include "c/pipeline_parts.h"
 
 namespace millrace::c {
 namespace {
@@ -36,23 +37,24 @@ std::optional<std::chrono::nanoseconds> timeout_of(double seconds) {
 /// Size of the first version of the setup, whose last member was the state.
 constexpr std::size_t oldest_setup = offsetof(millrace_pipeline_setup, order);
 
-std::shared_ptr<HeldPipeline> pipeline_of(const millrace_pipeline_setup& setup) {
-  auto dataset = get(required(setup.dataset, "setup->dataset"));
-  auto transform = get(required(setup.transform, "setup->transform"));
+}  // namespace
+
+PipelineParts parts_of(const millrace_pipeline_setup* given) {
+  const millrace_pipeline_setup setup = copied(given, "setup", oldest_setup);
+  PipelineParts parts;
+  if (setup.dataset != nullptr) parts.dataset = get(setup.dataset);
+  parts.transform = get(required(setup.transform, "setup->transform"));
   LoadedOptions loaded = options_of(setup.options);
   PipelineOptions& options = loaded.pipeline;
   if (setup.order != nullptr) options.order = *get(setup.order);
   if (setup.batch_transform != nullptr) options.batch_transform = get(setup.batch_transform);
   options.runtime = setup.runtime != nullptr ? get(setup.runtime) : runtime_of(loaded);
   if (setup.state != nullptr) options.resume.from = State::from_json(setup.state, "state");
-  auto device = open_device(setup.device);
-  const DeviceId id = device->id();
-  return std::make_shared<HeldPipeline>(HeldPipeline{
-      Pipeline(std::move(dataset), std::move(transform), std::move(device), std::move(options)),
-      id});
+  parts.device = open_device(setup.device);
+  parts.options = std::move(options);
+  return parts;
 }
 
-}  // namespace
 }  // namespace millrace::c
 
 using namespace millrace::c;
@@ -87,7 +89,13 @@ millrace_status millrace_pipeline_create(const millrace_pipeline_setup* setup,
                                          millrace_pipeline** pipeline, millrace_error* error) {
   return guarded(error, [&] {
     millrace_pipeline*& handle = result_at(pipeline, "pipeline");
-    handle = put<millrace_pipeline>(pipeline_of(copied(setup, "setup", oldest_setup)));
+    PipelineParts parts = parts_of(setup);
+    if (parts.dataset == nullptr) throw_argument("the argument setup->dataset is null");
+    const millrace::DeviceId device = parts.device->id();
+    handle = put<millrace_pipeline>(std::make_shared<HeldPipeline>(
+        HeldPipeline{millrace::Pipeline(std::move(parts.dataset), std::move(parts.transform),
+                                        std::move(parts.device), std::move(parts.options)),
+                     device}));
   });
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program in C11 that uses only libmillrace.so: its own transform squares its own records, and it
- * takes batches through DLPack.
+ * A program in C11 that uses only libmillrace.so: its own transform squares its own records. It
+ * takes batches through DLPack, and measures a step.
  */
 #include <dlpack/dlpack.h>
+#include <millrace/c_measure.h>
 #include <millrace/millrace.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,12 +48,41 @@ static millrace_status square(void* worker, const millrace_record* record, millr
   return MILLRACE_OK;
 }
 
+static millrace_status count_step(void* user, millrace_batch* batch, uintptr_t stream,
+                                  millrace_error* error) {
+  millrace_batch_facts facts;
+  (void)stream;
+  memset(&facts, 0, sizeof facts);
+  facts.struct_bytes = sizeof facts;
+  *(uint64_t*)user += 1;
+  return millrace_batch_describe(batch, &facts, error);
+}
+
 static void note_end(void* user) { ++*(int*)user; }
 
 static void check(millrace_status status, const millrace_error* error) {
   if (status == MILLRACE_OK) return;
   fprintf(stderr, "%s: %s\n", millrace_status_name(status), error->message);
   exit(1);
+}
+
+static void measure(const millrace_pipeline_setup* setup) {
+  const millrace_bench_options options = {sizeof options, 1, 20, 1};
+  millrace_workload workload;
+  millrace_error error;
+  uint64_t steps = 0;
+  char* json;
+  memset(&workload, 0, sizeof workload);
+  workload.struct_bytes = sizeof workload;
+  workload.setup = setup;
+  workload.user = &steps;
+  workload.step = count_step;
+  check(millrace_bench(&workload, &options, &json, &error), &error);
+  if (steps < 21 || strstr(json, "\"samples_per_second\"") == NULL) {
+    fprintf(stderr, "%llu steps: %s\n", (unsigned long long)steps, json);
+    exit(1);
+  }
+  millrace_text_free(json);
 }
 
 int main(void) {
@@ -100,6 +130,7 @@ int main(void) {
       "{\"format\": 1, \"options\": {\"workers\": 2, \"batch_size\": 10},"
       " \"run\": {\"epochs\": 1}}";
   check(millrace_pipeline_create(&setup, &pipeline, &error), &error);
+  measure(&setup);
   millrace_dataset_free(dataset);
   millrace_transform_free(transform);
 
