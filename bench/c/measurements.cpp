@@ -32,7 +32,7 @@ void check_callback(const char* name, millrace_status status, millrace_error& er
   throw failed;
 }
 
-/// Calls the caller's step with a handle of the batch, which is valid during the call.
+/// Calls the caller's step with a handle of the batch, which the step frees.
 class CallbackStep {
  public:
   CallbackStep(const millrace_workload& workload, std::shared_ptr<Stream> stream)
@@ -49,10 +49,8 @@ class CallbackStep {
       held->batch.record_stream(stream_);
       held->streams.emplace(number_, stream_);
     }
-    const std::unique_ptr<millrace_batch, decltype(&drop<millrace_batch>)> handle(
-        put<millrace_batch>(held), &drop<millrace_batch>);
     millrace_error error{};
-    check_callback("step", step_(user_, handle.get(), number_, &error), error);
+    check_callback("step", step_(user_, put<millrace_batch>(held), number_, &error), error);
   }
 
  private:

@@ -15,10 +15,12 @@ from .batch import Batch, Field
 from .batch_transform import BatchTransform, MadeBatch, mix_transform
 from .dataset import Dataset, Records, concat_datasets
 from .library import LIBRARY, BadRecord, Error
-from .loader import Loader, Report, Runtime
+from .loader import Loader, Report
+from .measure import bench, diagnose, tune
 from .options import Conversion, Options, ranks
 from .order import Order, Source
 from .transform import FieldSpec, ImageTransform, Random, RawTransform, Record, Transform, recipe
+from .workload import Runtime, Workload
 
 __version__: str = LIBRARY.millrace_version().decode()
 
@@ -44,8 +46,12 @@ __all__ = [
     "Runtime",
     "Source",
     "Transform",
+    "Workload",
+    "bench",
     "concat_datasets",
+    "diagnose",
     "mix_transform",
     "ranks",
     "recipe",
+    "tune",
 ]

@@ -230,6 +230,11 @@ class Batch(Mapping[str, Field]):
     def names(self) -> list[str]:
         return list(json_of("batch_fields", self._handle))
 
+    def know_names(self) -> None:
+        """Fills the names of the run's fields, which the first batch has."""
+        if not self._run.names:
+            self._run.names.update((name, name.encode()) for name in self.names())
+
     def describe(self) -> structs.BatchFacts:
         if self._facts is None:
             facts = structs.BatchFacts()

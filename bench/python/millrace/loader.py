@@ -18,10 +18,11 @@ from . import streams, structs
 from .batch import Batch, Run
 from .batch_transform import BatchTransformHandle
 from .dataset import DatasetLike, dataset_of
-from .library import FUNCTIONS, Error, Handle, failure, json_of, last, new_handle, number, text
-from .options import Options, options_json
-from .order import Numbers, Order, array_of, list_arguments
-from .transform import ImageTransform, RecipeLike, TransformHandle
+from .library import FUNCTIONS, Error, Handle, failure, json_of, last, new_handle, number
+from .options import Options
+from .order import Numbers, array_of, list_arguments
+from .transform import RecipeLike, TransformHandle
+from .workload import Runtime, Workload
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -34,34 +35,12 @@ _next = FUNCTIONS["pipeline_next"]
 
 
 class Report(dict):  # type: ignore[type-arg]
-    """Everything that was measured, as `to_json` of <millrace/report.h> describes it. Printed, it
-    is the verdict: the stage that bounds the run."""
+    """Everything that was measured, as `to_json` of <millrace/report.h> describes it, or as the
+    commands' JSON has it. Printed, it is the verdict."""
 
     def __str__(self) -> str:
-        return str(self["verdict"]["text"])
-
-
-class Runtime(Handle):
-    """Workers that several loaders share, for example those of training and evaluation.
-
-    `workers` is the number of threads; 0 = one for each usable processor of this rank's share of
-    the host. The ranks are as for `Loader`.
-    """
-
-    kind = "runtime"
-
-    def __init__(
-        self,
-        workers: int = 0,
-        *,
-        rank: int | None = None,
-        world_size: int | None = None,
-        local_rank: int | None = None,
-        local_world_size: int | None = None,
-    ) -> None:
-        options: Options = {"workers": workers, "rank": rank, "world_size": world_size}
-        options |= {"local_rank": local_rank, "local_world_size": local_world_size}
-        self.handle = new_handle("runtime_create", text(options_json(options)[0]))
+        verdict = self["verdict"]
+        return str(verdict if isinstance(verdict, str) else verdict["text"])
 
 
 class Pipeline(Handle):
@@ -71,7 +50,7 @@ class Pipeline(Handle):
     run: Run
 
 
-class Loader:
+class Loader(Workload):
     """Batches of a dataset, in the order of a run.
 
         for batch in train:
@@ -114,20 +93,18 @@ class Loader:
         state: Mapping[str, Any] | str | None = None,
         **options: Unpack[Options],
     ) -> None:
-        order = options.get("order")
-        self.order = order if isinstance(order, Order) else None
-        self._options, self.ranks = options_json(options)
-        dataset = dataset_of(dataset)
-        if not isinstance(recipe, TransformHandle):
-            recipe = ImageTransform(recipe, size=size)
-        elif size is not None:
-            raise TypeError("size is for presets of recipes, but a transform is given")
-        self.dataset, self.transform, self.runtime = dataset, recipe, runtime
-        self.batch_transform = batch_transform
-        self.device = streams.device_of(device)
+        super().__init__(
+            dataset,
+            recipe,
+            size=size,
+            device=device,
+            stream=stream,
+            runtime=runtime,
+            batch_transform=batch_transform,
+            **options,
+        )
+        self._given = self.dataset = dataset_of(dataset)
         self.timeout = timeout
-        self._stream = None if stream is None else streams.number_of(stream)
-        self._gpu = int(self.device[5:]) if self.device[5:].isdigit() else None
         self._interrupted: list[Batch] = []
         self._epoch = 0
         self._pipeline: Pipeline | None = self._start(state)
@@ -136,20 +113,14 @@ class Loader:
     def _start(self, state: Mapping[str, Any] | str | None) -> Pipeline:
         if state is not None and not isinstance(state, str):
             state = json.dumps(dict(state))
-        setup = structs.PipelineSetup(
-            dataset=self.dataset.handle,
-            transform=self.transform.handle,
-            runtime=0 if self.runtime is None else self.runtime.handle,
-            device=text(self.device),
-            options=text(self._options),
-            state=text(state),
-            order=0 if self.order is None else self.order.handle,
-            batch_transform=0 if self.batch_transform is None else self.batch_transform.handle,
-        )
+        setup = self._setup(self.dataset, state)
         pipeline = Pipeline()
         pipeline.run = Run(self._gpu)
         self._process = os.getpid()
-        pipeline.handle = self._checked(lambda: new_handle("pipeline_create", byref(setup)))
+        try:
+            pipeline.handle = new_handle("pipeline_create", byref(setup))
+        except Error as error:
+            raise error from self._cause(error, self.dataset)
         return pipeline
 
     def _running(self) -> Pipeline:
@@ -163,19 +134,6 @@ class Loader:
         if self._pipeline is None:
             raise Error("stopped", "the loader is closed")
         return self._pipeline
-
-    def _checked(self, function: Any) -> Any:
-        try:
-            return function()
-        except Error as error:
-            raise error from self._cause(error)
-
-    def _cause(self, error: Error) -> BaseException | None:
-        """Returns the exception of Python code that the error tells about."""
-        failures = [*self.dataset.raised(), *self.transform.failures]
-        if self.batch_transform is not None:
-            failures += self.batch_transform.failures
-        return next((one for one in failures if str(one) in str(error)), None)
 
     def __iter__(self) -> Iterator[Batch]:
         return self
@@ -200,14 +158,10 @@ class Loader:
         pipeline = self._running()
         if self._interrupted:
             return self._handed_out(self._interrupted.pop(0))
-        if self._gpu is None:
-            number_of_stream = 0
-        elif stream is not None:
+        if self._gpu is not None and stream is not None:
             number_of_stream = streams.number_of(stream)
-        elif self._stream is not None:
-            number_of_stream = self._stream
         else:
-            number_of_stream = streams.current_of_torch(self._gpu)
+            number_of_stream = self._stream_of_step()
         limit = self.timeout if timeout is None else timeout
         if limit is not None and math.isnan(limit):
             raise Error("invalid_argument", "timeout is nan, must be a number of seconds")
@@ -222,13 +176,11 @@ class Loader:
             return None
         if status:
             error = failure()
-            raise error from self._cause(error)
+            raise error from self._cause(error, self.dataset)
         return self._handed_out(batch)
 
     def _handed_out(self, batch: Batch) -> Batch:
-        names = batch._run.names
-        if not names:
-            names.update((name, name.encode()) for name in batch.names())
+        batch.know_names()
         self._epoch = batch.describe().epoch
         return batch
 

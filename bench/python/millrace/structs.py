@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The structs and callbacks of <millrace/millrace.h>, for ctypes."""
+"""The structs and callbacks of the C library's headers, for ctypes."""
 
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char, c_char_p, c_double, c_int32, c_size_t, c_uint64
-from ctypes import c_uint8, c_void_p
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int32, c_size_t, c_uint32
+from ctypes import c_uint64, c_uint8, c_void_p
 
 OK, END = 0, 1
 INVALID_ARGUMENT, NOT_FOUND, IO, BAD_RECORD, TRANSFORM, TIMEOUT = 2, 3, 5, 8, 9, 12
@@ -199,4 +199,66 @@ class BatchFacts(SizedStruct):
         ("slot", c_uint64),
         ("last_in_epoch", c_int32),
         ("reserved", c_int32),
+    ]
+
+
+Step = ctypes.CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, POINTER(ErrorStruct))
+Interrupted = ctypes.CFUNCTYPE(c_int32, c_void_p)
+
+
+class WorkloadStruct(SizedStruct):
+    _fields_ = [
+        ("struct_bytes", c_size_t),
+        ("setup", POINTER(PipelineSetup)),
+        ("stream", c_void_p),
+        ("user", c_void_p),
+        ("step", Step),
+        ("interrupted", Interrupted),
+    ]
+
+
+class BenchOptions(SizedStruct):
+    _fields_ = [
+        ("struct_bytes", c_size_t),
+        ("warmup", c_uint64),
+        ("batches", c_uint64),
+        ("duration_seconds", c_double),
+    ]
+
+
+class SettingStruct(ctypes.Structure):
+    _fields_ = [
+        ("workers", c_uint64),
+        ("prefetch", c_uint64),
+        ("micro_batches", c_uint64),
+        ("batch_size", c_uint64),
+    ]
+
+
+OnRun = ctypes.CFUNCTYPE(c_int32, c_void_p, POINTER(SettingStruct), POINTER(ErrorStruct))
+
+
+class TuneOptions(SizedStruct):
+    _fields_ = [
+        ("struct_bytes", c_size_t),
+        ("max_workers", c_uint32),
+        ("tune_batch_size", c_int32),
+        ("p99_ms", c_double),
+        ("memory_bytes", c_uint64),
+        ("budget_seconds", c_double),
+        ("on_run", OnRun),
+    ]
+
+
+Open = ctypes.CFUNCTYPE(c_int32, c_void_p, POINTER(c_void_p), POINTER(ErrorStruct))
+
+
+class DiagnoseOptions(SizedStruct):
+    _fields_ = [
+        ("struct_bytes", c_size_t),
+        ("rounds", c_uint32),
+        ("reserved", c_uint32),
+        ("batches", c_uint64),
+        ("duration_seconds", c_double),
+        ("open", Open),
     ]

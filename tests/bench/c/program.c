@@ -51,11 +51,14 @@ static millrace_status square(void* worker, const millrace_record* record, millr
 static millrace_status count_step(void* user, millrace_batch* batch, uintptr_t stream,
                                   millrace_error* error) {
   millrace_batch_facts facts;
+  millrace_status status;
   (void)stream;
   memset(&facts, 0, sizeof facts);
   facts.struct_bytes = sizeof facts;
   *(uint64_t*)user += 1;
-  return millrace_batch_describe(batch, &facts, error);
+  status = millrace_batch_describe(batch, &facts, error);
+  millrace_batch_free(batch);
+  return status;
 }
 
 static void note_end(void* user) { ++*(int*)user; }

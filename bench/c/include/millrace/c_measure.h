@@ -26,10 +26,10 @@ typedef struct millrace_workload {
   uintptr_t stream;
   void* user;
   /* The training step. On a GPU it enqueues its work on `stream` and returns. On the host the step
-   * ends when this callback returns. `batch` is valid during the call, its tensors longer. Null =
-   * no step: batches are taken as fast as they come. A failure ends the measurement, which returns
-   * it. The step is also called with batches that it had before, and by millrace_diagnose with
-   * samples of zeros. */
+   * ends when this callback returns. The callback owns `batch` and must free it. Null = no step:
+   * batches are taken as fast as they come. A failure ends the measurement, which returns it. The
+   * step is also called with batches that it had before, and by millrace_diagnose with samples of
+   * zeros. */
   millrace_status (*step)(void* user, millrace_batch* batch, uintptr_t stream,
                           millrace_error* error);
   /* Called some times a second, before batches and while the measurement waits for one. If the

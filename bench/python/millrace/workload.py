@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A dataset, a transform, a device and options: of a loader, or to be measured."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Union
+
+from . import streams, structs
+from .batch_transform import BatchTransformHandle
+from .dataset import Dataset, DatasetLike
+from .library import Error, Handle, new_handle, text
+from .options import Options, options_json
+from .order import Order
+from .transform import ImageTransform, RecipeLike, TransformHandle
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Runtime(Handle):
+    """Workers that several loaders share, for example those of training and evaluation.
+
+    `workers` is the number of threads; 0 = one for each usable processor of this rank's share of
+    the host. The ranks are as for `Loader`.
+    """
+
+    kind = "runtime"
+
+    def __init__(
+        self,
+        workers: int = 0,
+        *,
+        rank: int | None = None,
+        world_size: int | None = None,
+        local_rank: int | None = None,
+        local_world_size: int | None = None,
+    ) -> None:
+        options: Options = {"workers": workers, "rank": rank, "world_size": world_size}
+        options |= {"local_rank": local_rank, "local_world_size": local_world_size}
+        self.handle = new_handle("runtime_create", text(options_json(options)[0]))
+
+
+class Workload:
+    """A loader that does not run, for `bench`, `tune` and `diagnose`.
+
+    The arguments are those of `Loader`. Each measurement opens a path anew, so that `diagnose` can
+    drop its pages from the page cache. The options `epochs` and `last_batch` are ignored: the
+    length of a measurement is its own, and all batches are full. Raises `Error`. Any thread may use
+    it.
+    """
+
+    def __init__(
+        self,
+        dataset: DatasetLike,
+        recipe: Union[RecipeLike, TransformHandle] = "train",
+        *,
+        size: int | None = None,
+        device: Any = "host",
+        stream: Any = None,
+        runtime: Runtime | None = None,
+        batch_transform: BatchTransformHandle | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        order = options.get("order")
+        self.order = order if isinstance(order, Order) else None
+        self._options, self.ranks = options_json(options)
+        self._given: DatasetLike = dataset
+        if not isinstance(recipe, TransformHandle):
+            recipe = ImageTransform(recipe, size=size)
+        elif size is not None:
+            raise TypeError("size is for presets of recipes, but a transform is given")
+        self.transform, self.runtime = recipe, runtime
+        self.batch_transform = batch_transform
+        self.device = streams.device_of(device)
+        self._stream = None if stream is None else streams.number_of(stream)
+        self._gpu = int(self.device[5:]) if self.device[5:].isdigit() else None
+
+    def _path(self) -> str | os.PathLike[str] | None:
+        """The path of a dataset that this object does not keep open."""
+        return self._given if isinstance(self._given, (str, os.PathLike)) else None
+
+    def _setup(self, dataset: Dataset | None, state: str | None = None) -> structs.PipelineSetup:
+        return structs.PipelineSetup(
+            dataset=0 if dataset is None else dataset.handle,
+            transform=self.transform.handle,
+            runtime=0 if self.runtime is None else self.runtime.handle,
+            device=text(self.device),
+            options=text(self._options),
+            state=text(state),
+            order=0 if self.order is None else self.order.handle,
+            batch_transform=0 if self.batch_transform is None else self.batch_transform.handle,
+        )
+
+    def _stream_of_step(self) -> int:
+        """Number of the stream on which batches are taken; 0 = the host."""
+        if self._gpu is None:
+            return 0
+        return streams.current_of_torch(self._gpu) if self._stream is None else self._stream
+
+    def _cause(self, error: Error, dataset: Dataset | None) -> BaseException | None:
+        """Returns the exception of Python code that the error tells about."""
+        failures = [*self.transform.failures]
+        if dataset is not None:
+            failures += dataset.raised()
+        if self.batch_transform is not None:
+            failures += self.batch_transform.failures
+        return next((one for one in failures if str(one) in str(error)), None)
