@@ -34,7 +34,8 @@ using Json = nlohmann::json;
 /// A trainer over numbers, in batches of 4.
 struct Trainer {
   Trainer() {
-    run.setup.options = R"({"format": 1, "options": {"workers": 1, "batch_size": 4}})";
+    run.setup.options = R"({"format": 1,
+        "options": {"workers": 1, "batch_size": 4, "prefetch": 2}})";
     workload.struct_bytes = sizeof workload;
     workload.setup = &run.setup;
     workload.user = this;
@@ -91,9 +92,9 @@ struct Trainer {
 };
 
 constexpr millrace_tune_options tune_options{
-    sizeof(millrace_tune_options), 2, 0, 0, 0, 0.5, nullptr};
+    sizeof(millrace_tune_options), 2, 0, 0, 0, 1, nullptr};
 constexpr millrace_diagnose_options diagnose_options{
-    sizeof(millrace_diagnose_options), 2, 0, 6, 1, nullptr};
+    sizeof(millrace_diagnose_options), 2, 0, 3, 1, nullptr};
 
 TEST(CMeasure, BenchRunsTheStepOnBatchesOfTheSetup) {
   Trainer trainer;
@@ -155,7 +156,7 @@ TEST(CMeasure, TuneFindsASetting) {
   EXPECT_THAT(result.at("chosen").at("workers").get<unsigned>(), AllOf(Ge(1U), Le(2U)));
   EXPECT_EQ(result.at("chosen").at("batch_size"), 4);
   EXPECT_EQ(result.at("goal").at("max_workers"), 2);
-  EXPECT_EQ(result.at("goal").at("budget_seconds"), 0.5);
+  EXPECT_EQ(result.at("goal").at("budget_seconds"), 1);
   EXPECT_THAT(result.at("own_step_ms").get<double>(), Ge(1));
   EXPECT_THAT(result.at("verdict").get<std::string>(), Not(StrEq("")));
   ASSERT_THAT(trainer.told.size(), Ge(2U));
@@ -168,7 +169,7 @@ TEST(CMeasure, TuneFindsASetting) {
 
 TEST(CMeasure, DiagnoseNamesAStepThatSleeps) {
   Trainer trainer;
-  trainer.step_time = 20ms;
+  trainer.step_time = 50ms;
   const Json result = testing::best_of_three(
       [&trainer] { return trainer.diagnose(diagnose_options); },
       [](const Json& found) {

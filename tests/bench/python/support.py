@@ -14,6 +14,8 @@ import millrace
 
 HAS_NUMPY = importlib.util.find_spec("numpy") is not None
 HAS_TORCH = importlib.util.find_spec("torch") is not None
+# Python runs with the address sanitizer's library, for a libmillrace.so with sanitizers.
+SANITIZED = "libclang_rt.asan" in os.environ.get("LD_PRELOAD", "")
 needs_numpy = unittest.skipUnless(HAS_NUMPY, "NumPy is not installed")
 needs_torch = unittest.skipUnless(HAS_TORCH, "PyTorch is not installed")
 
@@ -89,7 +91,10 @@ class PackedTest(unittest.TestCase):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(image_of(number))
         cls.dataset = Path(cls.folder.name) / "photos.lmdb"
-        subprocess.run([program, "pack", photos, cls.dataset], check=True, capture_output=True)
+        # A command with sanitizers has their library inside.
+        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        subprocess.run([program, "pack", photos, cls.dataset], check=True, capture_output=True,
+                       env=environment)
 
 
 def run_python(code, **options):
