@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using testing::NumbersRun;
 
 constexpr const char* by_threes =
-    R"({"format": 1, "options": {"workers": 2, "batch_size": 3},
+    R"({"format": 1, "options": {"workers": 1, "batch_size": 3},
         "run": {"order": "sequential", "epochs": 1}})";
 
 /// State of the callback below.
