@@ -177,7 +177,7 @@ class JoinedTest(unittest.TestCase):
     def test_keeps_the_cause_of_a_failing_part(self):
         joined = millrace.concat_datasets([Labelled(2, 0), Failing(3)])
         with self.assertRaisesRegex(millrace.Error, "no record 0") as raised:
-            epoch("sequential", joined)
+            epoch("sequential", joined, workers=1)
         self.assertIsInstance(raised.exception.__cause__, ValueError)
 
 
