@@ -91,8 +91,7 @@ struct Trainer {
   int opened = 0;
 };
 
-constexpr millrace_tune_options tune_options{
-    sizeof(millrace_tune_options), 2, 0, 0, 0, 1, nullptr};
+constexpr millrace_tune_options tune_options{sizeof(millrace_tune_options), 2, 0, 0, 0, 1, nullptr};
 constexpr millrace_diagnose_options diagnose_options{
     sizeof(millrace_diagnose_options), 2, 0, 3, 1, nullptr};
 
