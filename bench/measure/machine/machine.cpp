@@ -15,6 +15,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "measure/machine/commit.h"
+
 #define MILLRACE_TEXT_OF(x) #x
 #define MILLRACE_TEXT(x) MILLRACE_TEXT_OF(x)
 
@@ -89,7 +91,7 @@ Machine describe_machine(const Topology& topology) {
   count_cores(topology, machine);
   machine.kernel = kernel_release();
   machine.compiler = __VERSION__;
-  machine.commit = MILLRACE_COMMIT;
+  machine.commit = commit();
   int lmdb[3] = {};
   mdb_version(&lmdb[0], &lmdb[1], &lmdb[2]);
   const unsigned xxhash = XXH_versionNumber();  // 801 is 0.8.1
