@@ -76,7 +76,7 @@ class ClassWalk {
   unsigned repeats_ = 0;
 };
 
-std::string counted(std::size_t number, const std::string& thing) {
+std::string with_count(std::size_t number, const std::string& thing) {
   return std::to_string(number) + " " + thing + (number == 1 ? "" : "s");
 }
 
@@ -122,10 +122,11 @@ ListedImages list_image_folder(const fs::path& folder) {
   images.paths.shrink();
   ignored += walk.ignored_folders();
   if (ignored > 0)
-    images.warnings.push_back(folder.string() + ": ignored " + counted(ignored, "hidden folder") +
-                              ".");
+    images.warnings.push_back(folder.string() + ": ignored " +
+                              with_count(ignored, "hidden folder") + ".");
   if (!top.folders.empty() && !top.files.empty())
-    images.warnings.push_back(folder.string() + ": ignored " + counted(top.files.size(), "image") +
+    images.warnings.push_back(folder.string() + ": ignored " +
+                              with_count(top.files.size(), "image") +
                               " beside the class folders; move them into one of these.");
   return images;
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int most_samples = 16;
 
-std::string text_of(std::span<const std::byte> bytes) {
+std::string key_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -33,7 +33,7 @@ void look_at_some(
       });
       if (!seen.emplace(place.first.page, place.second).second) continue;
       const std::string key = cursor.with([&](const LmdbPages& pages) {
-        return text_of(pages.entry_key(place.first, place.second));
+        return key_text(pages.entry_key(place.first, place.second));
       });
       if (is_metadata_key(key)) continue;
       look(key, cursor.with([&](const LmdbPages& pages) {

@@ -35,7 +35,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-const RecordField* find(std::span<const RecordField> fields, std::string_view name) {
+const RecordField* find_field(std::span<const RecordField> fields, std::string_view name) {
   const auto found = std::ranges::find(fields, name, &RecordField::name);
   return found == fields.end() ? nullptr : &*found;
 }
@@ -83,15 +83,15 @@ Status TarSample::add(std::string extension, std::span<const std::byte> contents
   } else {
     name = names_.emplace_back(std::move(extension));
   }
-  if (find(fields_, name) != nullptr)
+  if (find_field(fields_, name) != nullptr)
     return Status::bad("has two files for \"" + cut(std::string(name)) + "\"");
   fields_.push_back({name, contents});
   return Status::ok();
 }
 
 Status TarSample::add_label() {
-  const RecordField* const cls = find(fields_, "cls");
-  const RecordField* const json = cls == nullptr ? find(fields_, "json") : nullptr;
+  const RecordField* const cls = find_field(fields_, "cls");
+  const RecordField* const json = cls == nullptr ? find_field(fields_, "json") : nullptr;
   const RecordField* const text = cls != nullptr ? cls : json;
   if (text == nullptr) return Status::bad("has no label (.cls or .json)");
   if (text->bytes.size() > max_label_text_bytes)
@@ -104,7 +104,8 @@ Status TarSample::add_label() {
     return read;
   if (!label) return Status::bad("its .json has neither \"label\" nor \"cls\"");
   label_ = *label;
-  if (find(fields_, "label") != nullptr) return Status::bad("has a file .label beside its label");
+  if (find_field(fields_, "label") != nullptr)
+    return Status::bad("has a file .label beside its label");
   const RecordField field{"label", std::as_bytes(std::span(&label_, 1))};
   if (cls != nullptr)
     fields_[static_cast<std::size_t>(cls - fields_.data())] = field;
