@@ -60,13 +60,6 @@ endif()
 function(millrace_compile_quickly target)
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${millrace_quick_build}>")
 endfunction()
-# Applies the same options to sources of the calling folder. In a unity build they are compiled one
-# by one.
-function(millrace_compile_sources_quickly)
-  if(millrace_quick_build AND NOT CMAKE_UNITY_BUILD)
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS ${millrace_quick_build})
-  endif()
-endfunction()
 
 # Excludes sources from a unity build that Highway compiles once for each instruction set.
 function(millrace_compile_for_each_target)
@@ -75,17 +68,22 @@ endfunction()
 
 # Compiles the standard headers that most sources of a target include once for the target. Only
 # these: template instantiations of other libraries' headers would be compiled again for each
-# source.
+# source. A unity build leaves few sources, which parse these headers in less time than that takes.
 function(millrace_precompile_standard_headers target)
+  if(CMAKE_UNITY_BUILD)
+    return()
+  endif()
   target_precompile_headers(${target} PRIVATE <algorithm> <atomic> <chrono> <functional> <map>
                             <memory> <optional> <string> <thread> <vector>)
 endfunction()
 
-# millrace_library(NAME [STATIC] [EXPORT set] HEADERS header... SOURCES source...): the library of
-# one folder, millrace::NAME, with its public headers (relative to include/) and its install rules.
-# Build the target all_verify_interface_header_sets to check that each header compiles alone.
+# millrace_library(NAME [STATIC] [EXPORT set] HEADERS header... SOURCES source...
+# [QUICK source...]): the library of one folder, millrace::NAME, with its public headers (relative
+# to include/) and its install rules. QUICK names sources that run once a file, a run or a batch;
+# millrace_compile_quickly compiles them. Build the target all_verify_interface_header_sets to check
+# that each header compiles alone.
 function(millrace_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "EXPORT" "HEADERS;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "EXPORT" "HEADERS;SOURCES;QUICK")
   list(TRANSFORM arg_HEADERS PREPEND include/)
   set(target millrace_${name})
   set(type "")
@@ -110,4 +108,19 @@ function(millrace_library name)
     set(export ${arg_EXPORT})
   endif()
   install(TARGETS ${target} EXPORT ${export} FILE_SET HEADERS)
+  if(arg_QUICK)
+    # A target of its own, since a unity build compiles sources with own options one by one.
+    set(quick ${target}_quick)
+    add_library(${quick} OBJECT ${arg_QUICK})
+    target_compile_features(${quick} PRIVATE cxx_std_20)
+    set_target_properties(${quick} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON
+                          CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    target_include_directories(${quick} PRIVATE include ${CMAKE_CURRENT_SOURCE_DIR})
+    target_compile_definitions(${quick} PRIVATE $<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>)
+    target_compile_options(${quick} PRIVATE $<TARGET_PROPERTY:${target},COMPILE_OPTIONS>)
+    target_link_libraries(${quick} PRIVATE
+      $<GENEX_EVAL:$<TARGET_PROPERTY:${target},LINK_LIBRARIES>>)
+    millrace_compile_quickly(${quick})
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${quick}>)
+  endif()
 endfunction()
