@@ -10,6 +10,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bash cmake/install_packages.sh test
 cmake --preset release -DMILLRACE_TESTS=ON -DMILLRACE_BENCH=ON -DMILLRACE_EXAMPLES=ON \
-  -DMILLRACE_WERROR=ON -DMILLRACE_JOIN_TESTS=ON -DMILLRACE_TORCH=ON
+  -DMILLRACE_WERROR=ON -DMILLRACE_TORCH=ON
 cmake --build --preset release
 ctest --preset release --no-tests=error -j "$(nproc)" "$@"
