@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Cost of records of coefficients, as shares of libjpeg-turbo's decode of the whole photographs:
-// making and restoring them, expanding the tiles of a training crop, and its pixels. `of_jpeg` is
-// the records' size in JPEG bytes.
+// making and restoring them, expanding the tiles of a training crop, its pixels, and packing it for
+// a device. `of_jpeg` is the records' size in JPEG bytes.
+#include <millrace/detail/crop_packer.h>
 #include <millrace/detail/jpeg_recoder.h>
+#include <millrace/image_transform.h>
 
+#include <array>
 #include <vector>
 
 #include "micro/photographs.h"
@@ -109,6 +112,44 @@ void whole_record(benchmark::State& state) {
   });
 }
 BENCHMARK(whole_record)->UseManualTime();
+
+/// A worker's time for a sample that the device makes: `us` in microseconds, and `checksum_us` of
+/// it to compare the record's checksum. `packed` is the share of samples that the device makes.
+void pack_crop(benchmark::State& state) {
+  Recipe recipe = Recipe::train();
+  recipe.decode_on = DecodeOn::device;
+  const std::shared_ptr<const Transform> transform = image_transform(recipe);
+  const std::unique_ptr<TransformWorker> worker = transform->make_worker();
+  std::vector<std::uint64_t> place(std::size_t{224} * 224 * 3 / sizeof(std::uint64_t));
+  std::int64_t label = 0;
+  std::uint8_t is_packed = 0;
+  const std::vector<Tensor> places{{place.data(), DType::uint8, {224, 224, 3}},
+                                   {&label, DType::int64, {}},
+                                   {&is_packed, DType::uint8, {}}};
+  CropPacker checker;
+  double seconds = 0;
+  double checksum_seconds = 0;
+  double packed = 0;
+  double samples = 0;
+  time_records(state, [&](std::size_t number, const Bytes& record, Size) {
+    const double begin = micro::thread_seconds();
+    const std::array fields{RecordField{"image", record},
+                            RecordField{"label", std::as_bytes(std::span(&label, 1))}};
+    Random random(5, number);
+    Sample sample(transform->spec(), places);
+    benchmark::DoNotOptimize(worker->make(Record(0, fields), random, sample).is_ok());
+    const double end = micro::thread_seconds();
+    benchmark::DoNotOptimize(checker.open(record).is_ok() && checker.has_right_checksum());
+    checksum_seconds += micro::thread_seconds() - end;
+    seconds += end - begin;
+    packed += is_packed;
+    ++samples;
+  });
+  state.counters["us"] = 1e6 * seconds / samples;
+  state.counters["checksum_us"] = 1e6 * checksum_seconds / samples;
+  state.counters["packed"] = packed / samples;
+}
+BENCHMARK(pack_crop)->UseManualTime();
 
 }  // namespace
 }  // namespace millrace
