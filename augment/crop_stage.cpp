@@ -27,6 +27,7 @@ class CropStage final : public DeviceStage {
         3 * static_cast<std::size_t>(output_.width) * static_cast<std::size_t>(output_.height);
     work.scratch = samples.scratch;
     work.scratch_stride = sample_scratch;
+    work.workers = samples.workers;
     work.height = output_.height;
     work.width = output_.width;
     for (std::size_t first = 0; first < samples.count; first += most_samples) {
@@ -71,8 +72,6 @@ Status ImagePacker::pack(std::span<const std::byte> record, bool untrusted,
                          const ResamplePlan& plan, std::span<std::byte> place, bool& fits) {
   fits = false;
   if (Status opened = packer_.open(record); !opened.is_ok()) return opened;
-  if (untrusted && !packer_.has_right_checksum())
-    return Status::bad("its checksum is wrong; pack the dataset again");
   const Resampling& resampling = plan.resampling;
   const SourceBox box = resampling.box.value_or(SourceBox{
       0, 0, static_cast<float>(resampling.from.width), static_cast<float>(resampling.from.height)});
@@ -92,7 +91,7 @@ Status ImagePacker::pack(std::span<const std::byte> record, bool untrusted,
   if (place.size() <= skipped) return Status::ok();
   std::size_t bytes = 0;
   Status packed = packer_.pack(crop, sample_scratch, place.subspan(skipped), bytes);
-  fits = bytes > 0;
+  fits = bytes > 0 && (!untrusted || packer_.has_right_checksum());
   return packed;
 }
 

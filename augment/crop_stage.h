@@ -25,8 +25,9 @@ class ImagePacker {
  public:
   /// Returns whether `pack` may pack an image with this plan.
   static bool takes(const ResamplePlan& plan);
-  /// Packs a record of the form `coefficients` into an image's place. Sets whether it fits. Returns
-  /// a bad status for a corrupt record. Compares the record's checksum if `untrusted`.
+  /// Packs a record of the form `coefficients` into an image's place. Sets whether the device can
+  /// make the image: it fits and, if `untrusted`, the record's checksum is right. Returns a bad
+  /// status for a record whose tables are corrupt.
   Status pack(std::span<const std::byte> record, bool untrusted, const ResamplePlan& plan,
               std::span<std::byte> place, bool& fits);
 

@@ -228,7 +228,7 @@ Status ImageMaker::begin_image() {
   return Status::ok();
 }
 
-/// Packs the image for the device, if it fits into the image's place.
+/// Packs the image for the device, if the device can make it.
 Status ImageMaker::pack_image() {
   const SampleImage to = image(images_.all.front());
   Status packed = packer_.pack(bytes_, !uses_form_, plans_.front(),

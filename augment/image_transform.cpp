@@ -43,6 +43,7 @@ CacheablePrefix cacheable_prefix_of(const Recipe& recipe, const DecodeLimits& li
     return {.why_none = "the recipe has masks, boxes or keypoints, which are made with the image"};
   Recipe geometry = recipe;
   geometry.mix.reset();
+  geometry.decode_on = DecodeOn::worker;
   geometry.targets = Recipe().targets;
   std::erase_if(geometry.ops, [](const Operation& op) {
     return dynamic_cast<const GeometricOperation*>(&op.held()) == nullptr;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <vector>
 
 #include "coefficients/tile.h"
 #include "jpeg/idct.h"
@@ -33,7 +32,9 @@ bool make_samples(const std::uint8_t* tile, std::size_t bytes, const jpeg::Steps
   return true;
 }
 
+/// Makes all samples. Returns false if there are corrupt tiles, whose samples are `grey_sample`.
 bool make_planes(const CropHeader& crop, std::uint8_t* scratch) {
+  bool sound = true;
   for (std::int32_t component = 0; component < crop.components; ++component) {
     const CropHeader::Plane& plane = crop.planes[component];
     std::array<std::uint16_t, 64> steps{};
@@ -47,13 +48,16 @@ bool make_planes(const CropHeader& crop, std::uint8_t* scratch) {
           part_of<std::uint32_t>(crop, part_of<std::uint32_t>(crop, plane.rows_at)[row]);
       const auto* const tiles = reinterpret_cast<const std::uint8_t*>(ends + plane.tiles);
       std::uint32_t begin = 0;
-      for (std::int32_t tile = 0; tile < plane.tiles; begin = ends[tile++])
-        if (!make_samples(tiles + begin, ends[tile] - begin, of_group, to + tile * tile_width,
-                          stride))
-          return false;
+      for (std::int32_t tile = 0; tile < plane.tiles; begin = ends[tile++]) {
+        std::uint8_t* const samples = to + tile * tile_width;
+        if (make_samples(tiles + begin, ends[tile] - begin, of_group, samples, stride)) continue;
+        sound = false;
+        for (std::size_t y = 0; y < tile_height; ++y)
+          std::fill_n(samples + y * stride, tile_width, grey_sample);
+      }
     }
   }
-  return true;
+  return sound;
 }
 
 void put(const jpeg::Rgb& pixel, std::uint8_t* to) {
@@ -77,7 +81,7 @@ void resize_row(const CropHeader& crop, const std::uint8_t* row, std::int32_t wi
 
 void resize(const CropHeader& crop, const CropPixels& pixels, const CropWork& work,
             std::uint8_t* between, std::uint8_t* image) {
-  std::vector<std::uint8_t> row(3 * static_cast<std::size_t>(crop.width));
+  std::array<std::uint8_t, 3 * static_cast<std::size_t>(CropHeader::most_width)> row;
   const std::int32_t row_bytes = 3 * work.width;
   if (crop.vertical_first != 0) {
     for (std::int32_t y = 0; y < work.height; ++y) {
@@ -113,21 +117,20 @@ void resize(const CropHeader& crop, const CropPixels& pixels, const CropWork& wo
 
 void CropWork::run_on_host() const {
   const std::size_t image_bytes = image_bytes_of(*this);
-  for (std::size_t sample = 0; sample < samples; ++sample) {
+  const auto make = [&](std::size_t sample) {
     const std::byte* const place = places + sample * place_bytes;
     if (packed[sample] == 0) {
       std::memcpy(images + sample * image_bytes, place, image_bytes);
-      continue;
+      return;
     }
     const CropHeader& crop = *crop_at(place);
     auto* const of_sample = reinterpret_cast<std::uint8_t*>(scratch) + sample * scratch_stride;
-    if (!make_planes(crop, of_sample)) {
-      if (corrupt != nullptr) corrupt[sample] = 1;
-      continue;
-    }
+    if (!make_planes(crop, of_sample) && corrupt != nullptr) corrupt[sample] = 1;
     resize(crop, CropPixels(crop, of_sample), *this, of_sample + plane_at(crop, crop.components),
            images + sample * image_bytes);
-  }
+  };
+  if (workers != nullptr) return workers->share(samples, make);
+  for (std::size_t sample = 0; sample < samples; ++sample) make(sample);
 }
 
 }  // namespace millrace

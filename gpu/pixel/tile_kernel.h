@@ -224,12 +224,17 @@ __device__ inline void transform_blocks(TileScratch& scratch, std::uint32_t deep
   __syncwarp(all_lanes);
 }
 
-/// Makes a tile's samples. Returns false in all lanes for a corrupt tile.
+/// Makes a tile's samples. Returns false in all lanes for a corrupt tile, whose samples are grey.
 __device__ inline bool make_tile_samples(const std::uint8_t* tile, std::uint32_t bytes,
                                          const std::uint8_t* steps, TileScratch& scratch,
                                          std::uint8_t* samples, std::size_t stride) {
   TileReader reader(tile, bytes);
-  if (!reader.read_masks() || !reader.read_values(scratch.values)) return false;
+  if (!reader.read_masks() || !reader.read_values(scratch.values)) {
+    for (unsigned n = threadIdx.x % 32; n < blocks_of_tile * 8; n += 32)
+      *reinterpret_cast<uint2*>(samples + n % 8 * stride + n / 8 * 8) =
+          make_uint2(grey_sample * 0x01010101U, grey_sample * 0x01010101U);
+    return false;
+  }
   transform_blocks(scratch, reader.fill_blocks(steps, scratch), samples, stride);
   return true;
 }

@@ -8,8 +8,8 @@
 namespace millrace {
 
 DeviceStages::DeviceStages(Device& device, const SlotLayout& host,
-                           const std::optional<std::size_t>& field)
-    : host_(host) {
+                           const std::optional<std::size_t>& field, HostWorkers* workers)
+    : host_(host), workers_(workers) {
   if (!field) return;
   field_ = *field;
   stages_ = host.spec().fields()[field_].device_stages;
@@ -39,9 +39,12 @@ std::byte* DeviceStages::run(Stream& stream, std::byte* base, std::size_t first,
   std::byte* to = nullptr;
   for (std::size_t n = 0; n < stages_.size(); ++n, from = to) {
     to = results_[n % results_.size()].data();
-    stages_[n]->launch(
-        stream,
-        {.count = count, .from = from, .to = to, .scratch = scratch_.data(), .fields = fields_});
+    stages_[n]->launch(stream, {.count = count,
+                                .from = from,
+                                .to = to,
+                                .scratch = scratch_.data(),
+                                .fields = fields_,
+                                .workers = workers_});
   }
   return to;
 }

@@ -18,7 +18,8 @@ class DeviceStages {
  public:
   /// Allocates memory for the samples of a micro-batch of `host`. `field` is the converted field,
   /// if the batch has one.
-  DeviceStages(Device& device, const SlotLayout& host, const std::optional<std::size_t>& field);
+  DeviceStages(Device& device, const SlotLayout& host, const std::optional<std::size_t>& field,
+               HostWorkers* workers);
 
   std::size_t bytes() const;
   /// Enqueues all stages for samples [first, first + count) of the staging slot at `base`. Returns
@@ -27,6 +28,7 @@ class DeviceStages {
 
  private:
   const SlotLayout host_;
+  HostWorkers* const workers_;
   std::size_t field_ = 0;
   std::vector<std::shared_ptr<const DeviceStage>> stages_;
   /// Results of odd and even stages.

@@ -43,7 +43,7 @@ Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const Slo
       erases_(fields.erases()),
       mixes_(fields.mixes()),
       workers_(std::move(workers)),
-      stages_(*device_, host_, image_),
+      stages_(*device_, host_, image_, workers_.get()),
       copy_stream_(checked_stream(*device_)) {
   if (!image_ && host_.micro_batches().count == 1) return;
   for (StagingSlot& slot : staging_)

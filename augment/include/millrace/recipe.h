@@ -75,7 +75,8 @@ struct Recipe {
   /// Coefficients come from a dataset of `pack --store coefficients`, or from
   /// `PipelineOptions::cache_bytes`. Workers make all other images, and those that are turned or
   /// padded, that have further operations on pixels, or whose crop is large. `device` excludes
-  /// `views`, operations that make several images, `Resolution::reduced`, and mixing on workers.
+  /// `views`, operations that make several images, `Resolution::reduced`, and mixing on workers. A
+  /// corrupt part of a record whose checksum is right becomes grey, and the sample stays valid.
   /// The sample gets the field
   ///     packed  uint8  scalar   1 if the device makes the image
   DecodeOn decode_on = DecodeOn::worker;

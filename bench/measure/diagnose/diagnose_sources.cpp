@@ -26,7 +26,9 @@ class ReadySamples final : public Transform {
       for (std::size_t field = 0; field < fields_; ++field) {
         const Tensor& tensor = sample[field];
         auto* bytes = static_cast<volatile std::byte*>(tensor.data);
-        for (std::size_t at = 0; at < tensor.bytes(); at += page) bytes[at] = std::byte{0};
+        // Small fields are zeroed: they may be the numbers of the device's work.
+        const std::size_t step = tensor.bytes() <= page ? 1 : page;
+        for (std::size_t at = 0; at < tensor.bytes(); at += step) bytes[at] = std::byte{0};
       }
       return Status::ok();
     }

@@ -100,13 +100,13 @@ class Trainer:
         return made
 
     def run_step(self, _: Any, handle: int, stream: int | None, error: Any) -> int:
+        return self.called(error, self.step_on, handle, stream)
+
+    def step_on(self, handle: int, stream: int | None) -> None:
         run = Run(self.workload._gpu)  # of this step alone: each phase has memory of its own
         run.names = self.names
         batch = Batch(run, stream or 0)
         batch._handle.value = handle
-        return self.called(error, self.step_on, batch)
-
-    def step_on(self, batch: Batch) -> None:
         batch.know_names()
         assert self.step is not None
         self.step(batch)

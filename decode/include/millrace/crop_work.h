@@ -6,6 +6,7 @@
 // Lifetimes: the memory that a `CropWork` points to must stay valid until the work is done.
 #pragma once
 
+#include <millrace/conversion_work.h>
 #include <millrace/detail/export.h>
 
 #include <cstddef>
@@ -81,7 +82,7 @@ struct CropWork {
   const std::uint8_t* packed = nullptr;
   /// [samples, height, width, 3]. Must not overlap the places.
   std::uint8_t* images = nullptr;
-  /// One value per sample, or null. Becomes 1 if tiles are corrupt; the image is then unspecified.
+  /// One value per sample, or null. Becomes 1 if tiles are corrupt. These tiles are grey.
   std::uint8_t* corrupt = nullptr;
   /// `scratch_stride` bytes per sample, aligned to 256 bytes. Its content is unspecified.
   std::byte* scratch = nullptr;
@@ -89,6 +90,9 @@ struct CropWork {
   std::size_t samples = 0;
   std::int32_t height = 0;
   std::int32_t width = 0;
+  /// Threads that help with `run_on_host`; null = the calling thread works alone. They must outlive
+  /// the work.
+  HostWorkers* workers = nullptr;
 
   /// Alignment of a packed crop in memory.
   static constexpr std::size_t alignment = 8;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/conversion_work.h>
 #include <millrace/detail/export.h>
 #include <millrace/device.h>
 
@@ -28,8 +29,8 @@ class DeviceStage {
   /// Samples of one batch, in device memory.
   struct Samples {
     std::size_t count = 0;
-    /// [count, ...]: the field as the workers filled it, or the result of the stage before. Its
-    /// address is the host memory's modulo 256.
+    /// [count, ...]: the field as the workers filled it, or the result of the stage before, aligned
+    /// to 256 bytes as in the host slot.
     const std::byte* from = nullptr;
     /// Memory for the result, of the same size, aligned to 256 bytes.
     std::byte* to = nullptr;
@@ -37,6 +38,8 @@ class DeviceStage {
     std::byte* scratch = nullptr;
     /// All fields of the samples as the workers filled them, in the order of the `SampleSpec`.
     std::span<const std::byte* const> fields;
+    /// Threads that help if the host is the device; may be null.
+    HostWorkers* workers = nullptr;
   };
   /// Enqueues the work on `stream`. Must neither wait nor allocate memory of the device. `samples`
   /// is valid during the call, and its memory until the stream has done the work.

@@ -90,8 +90,9 @@ class Pipeline {
   /// lies behind these. It follows from the number of batches handed out, not from the speed of
   /// threads. For new weights in the very next epoch, call this while at least that many batches of
   /// the current epoch are still to be taken. A later call counts for the epoch after it. With
-  /// `slots.epoch_break`, calls before the first `next` of an epoch count for that epoch. If two
-  /// calls return the same epoch, the later one counts. An epoch after the run's end never comes.
+  /// `slots.epoch_break`, calls before the first `next` of an epoch count for that epoch. A `next`
+  /// that times out begins the epoch, too. If two calls return the same epoch, the later one
+  /// counts. An epoch after the run's end never comes.
   ///
   /// All ranks must call it with the same weights after the same number of batches. A run resumes
   /// with the weights of its epoch, and with those later ones that its state names

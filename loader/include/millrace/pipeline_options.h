@@ -61,7 +61,7 @@ struct SlotOptions {
   std::size_t prefetch = 4;
   /// Number of device slots, for a device that copies, at least 1; 2 means double buffering. If
   /// batches are converted or have several micro-batches, two staging slots of the size of a host
-  /// slot are added (`MemoryReport::staging_bytes`).
+  /// slot are added, and memory of the transform's device stages (`MemoryReport::staging_bytes`).
   std::size_t device_slots = 2;
   /// Number of micro-batches in a batch: at least 1, at most the samples of this rank's largest
   /// batch. Each is copied as soon as its samples are made. Ranks with fewer samples in a batch may

@@ -64,8 +64,9 @@ struct MemoryReport {
   std::size_t pinned_bytes = 0;
   /// Device slots and staging slots.
   std::size_t device_bytes = 0;
-  /// Part of `device_bytes` that is in the two staging slots; 0 unless batches are converted or
-  /// have several micro-batches.
+  /// Part of `device_bytes` that is in the two staging slots, and in the results and the scratch of
+  /// device stages (`FieldSpec::device_stages`); 0 unless batches are converted or have several
+  /// micro-batches.
   std::size_t staging_bytes = 0;
   /// Current size of the record hints (`PipelineOptions::index_bytes`) of all pipelines that share
   /// them. This memory is not part of the slots. It grows in the first epoch.

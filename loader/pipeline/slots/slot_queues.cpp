@@ -26,7 +26,8 @@ SlotQueues::SlotQueues(const Run& run, Slots slots, RunMeter meter)
       progress_{run.first, run.first, run.first, run.first, run.position},
       meter_(std::move(meter)) {
   MutexLock lock(mutex_);
-  open_epoch();
+  // With pauses between epochs, the first `next` begins an epoch.
+  if (run_.epoch_break == 0 || run_.first % run_.epoch_break != 0) open_epoch();
   for (const auto& host : slots_.hosts) {
     host->unmade = std::vector<std::atomic<std::size_t>>(run_.micro_batches.count);
     host->made.resize(run_.micro_batches.count);

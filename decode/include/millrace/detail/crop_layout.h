@@ -15,6 +15,8 @@ namespace millrace {
 /// Bytes of a tile's samples in each of 8 rows.
 inline constexpr std::int32_t tile_width = 64;
 inline constexpr std::int32_t tile_height = 8;
+/// Samples of a corrupt tile.
+inline constexpr std::uint8_t grey_sample = 128;
 
 MILLRACE_HOST_DEVICE inline std::size_t image_bytes_of(const CropWork& work) {
   return 3 * static_cast<std::size_t>(work.height) * static_cast<std::size_t>(work.width);

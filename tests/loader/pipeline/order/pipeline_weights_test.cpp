@@ -128,12 +128,10 @@ TEST(PipelineEpochBreak, LetsWeightsChangeBetweenTwoEpochs) {
     run.workers(2);
     Pipeline pipeline = run.pipeline();
     for (std::uint64_t epoch = 0; epoch < 6; ++epoch) {
-      if (epoch > 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        EXPECT_EQ(run.dataset->reads(), 40 * epoch) << "no batch is made yet";
-        EXPECT_LE(run.dataset->prefetched(), 40 * epoch);
-        EXPECT_EQ(pipeline.set_weights(weights_of(epoch % 4)), epoch);
-      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      EXPECT_EQ(run.dataset->reads(), 40 * epoch) << "no batch is made yet";
+      EXPECT_LE(run.dataset->prefetched(), 40 * epoch);
+      EXPECT_EQ(pipeline.set_weights(weights_of(epoch % 4)), epoch);
       const Sampler sampler(Order::weighted(weights_of(epoch % 4)), 40, 42);
       const std::vector<BatchContents> batches = take(pipeline, 5);
       ASSERT_EQ(batches.size(), 5U);
@@ -143,6 +141,17 @@ TEST(PipelineEpochBreak, LetsWeightsChangeBetweenTwoEpochs) {
     EXPECT_FALSE(pipeline.next());
     EXPECT_EQ(pipeline.set_weights(weights_of(1)), 6U) << "after the last epoch";
   }
+}
+
+TEST(PipelineEpochBreak, LetsWeightsChangeInARunThatResumesBetweenEpochs) {
+  SmallRun run = weighted_run();
+  run.options.slots.epoch_break = true;
+  Pipeline whole = run.pipeline();
+  run.options.resume.from = take(whole, 5).back().after;
+  Pipeline resumed = run.pipeline();
+  EXPECT_EQ(whole.set_weights(weights_of(1)), 1U);
+  EXPECT_EQ(resumed.set_weights(weights_of(1)), 1U);
+  EXPECT_EQ(take(resumed), take(whole));
 }
 
 TEST(PipelineEpochBreak, ChangesNoBatch) {
