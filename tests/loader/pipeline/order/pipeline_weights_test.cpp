@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Tests of weights that change between the epochs of a run.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -149,8 +147,7 @@ TEST(PipelineEpochBreak, LetsWeightsChangeInARunThatResumesBetweenEpochs) {
   Pipeline whole = run.pipeline();
   run.options.resume.from = take(whole, 5).back().after;
   Pipeline resumed = run.pipeline();
-  EXPECT_EQ(whole.set_weights(weights_of(1)), 1U);
-  EXPECT_EQ(resumed.set_weights(weights_of(1)), 1U);
+  for (Pipeline* one : {&whole, &resumed}) EXPECT_EQ(one->set_weights(weights_of(1)), 1U);
   EXPECT_EQ(take(resumed), take(whole));
 }
 
