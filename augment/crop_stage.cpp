@@ -2,6 +2,7 @@
 #include "crop_stage.h"
 
 #include <millrace/crop_work.h>
+#include <millrace/detail/crop_layout.h>
 
 #include <algorithm>
 
@@ -86,8 +87,8 @@ Status ImagePacker::pack(std::span<const std::byte> record, bool untrusted,
   crop.region = {plan.box.x + horizontal_.axis.first(), plan.box.y + vertical_.axis.first(),
                  horizontal_.axis.needed(), vertical_.axis.needed()};
   crop.vertical_first = vertical_first(resampling);
-  const std::size_t beside = reinterpret_cast<std::uintptr_t>(place.data()) % CropWork::alignment;
-  const std::size_t skipped = beside == 0 ? 0 : CropWork::alignment - beside;
+  const auto skipped = static_cast<std::size_t>(
+      reinterpret_cast<const std::byte*>(crop_at(place.data())) - place.data());
   if (place.size() <= skipped) return Status::ok();
   std::size_t bytes = 0;
   Status packed = packer_.pack(crop, sample_scratch, place.subspan(skipped), bytes);
