@@ -110,6 +110,9 @@ measure::TuneOptions options_of(const millrace_tune_options& from, void* user) {
 }
 
 measure::DiagnoseOptions options_of(const millrace_diagnose_options& from, void* user) {
+  if (from.reserved != 0)
+    throw Error(ErrorCode::invalid_argument,
+                "reserved is " + std::to_string(from.reserved) + "; it must be 0");
   measure::DiagnoseOptions options{
       .rounds = from.rounds,
       .batches = from.batches,

@@ -252,6 +252,8 @@ TEST(CMeasure, RefusesWrongArguments) {
   auto diagnose = diagnose_options;
   diagnose.rounds = 1;
   EXPECT_EQ(trainer.diagnose(diagnose), "invalid_argument: rounds is 1, must be in 2..1000000");
+  diagnose.reserved = 7;
+  EXPECT_EQ(trainer.diagnose(diagnose), "invalid_argument: reserved is 7; it must be 0");
   auto tune = tune_options;
   tune.p99_ms = -1;
   EXPECT_EQ(trainer.tune(tune), "invalid_argument: p99_ms is -1, must be in 0.001..3600000");

@@ -19,8 +19,8 @@ extern "C" {
 /* A trainer: Workload of <millrace/measure.h>. Every callback gets `user` and may be null. */
 typedef struct millrace_workload {
   size_t struct_bytes; /* sizeof(millrace_workload) */
-  /* The loader. `state`, and "epochs" and "last_batch" of its options, are ignored: the options of
-   * a measurement give its length, and all batches are full. */
+  /* The loader. `state`, and "epochs" and "last_batch" of its options, must be valid but do not
+   * count: the options of a measurement give its length, and all batches are full. */
   const millrace_pipeline_setup* setup;
   /* Stream of the step on a GPU, as in millrace_pipeline_next; 0 = the measurement makes one. */
   uintptr_t stream;
