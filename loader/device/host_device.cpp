@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/detail/blocking_calls.h>
 #include <millrace/detail/numa_memory.h>
+#include <millrace/error.h>
 #include <millrace/host_device.h>
 
 #include "device/host_stream.h"
 
 namespace millrace {
+
+void Stream::copy_to_host(void*, const void*, std::size_t) {
+  throw Error(ErrorCode::device, "this device's streams cannot copy to the host");
+}
 
 Memory HostDevice::allocate_host(std::size_t bytes, const NumaNode& node) {
   note_blocking_call("HostDevice::allocate_host");

@@ -193,6 +193,10 @@ void HostStream::copy_on_device(void* destination, const void* source, std::size
   launch([destination, source, bytes] { std::memcpy(destination, source, bytes); });
 }
 
+void HostStream::copy_to_host(void* destination, const void* source, std::size_t bytes) {
+  copy_on_device(destination, source, bytes);
+}
+
 void HostStream::launch(const DeviceWork& work) { launch(work.on_host()); }
 
 void HostStream::record(Event& event) { queue_->record(host_event(event).points()); }

@@ -62,8 +62,10 @@ bool InPlaceDelivery::wait_until_left(HostSlot& host, std::chrono::nanoseconds t
 
 CopyDelivery::CopyDelivery(std::shared_ptr<SlotQueues> queues, Device& device,
                            std::unique_ptr<Upload> upload, std::size_t slots,
-                           std::size_t slot_bytes)
-    : BatchDelivery(std::move(queues), device.profiler()), upload_(std::move(upload)) {
+                           std::size_t slot_bytes, MakeAgain make_again)
+    : BatchDelivery(std::move(queues), device.profiler()),
+      upload_(std::move(upload)),
+      make_again_(std::move(make_again)) {
   const std::size_t micro_batches = queues_->micro_batches().count;
   for (const auto& host : queues_->hosts())
     for (std::size_t number = 0; number < micro_batches; ++number)
@@ -88,6 +90,7 @@ void CopyDelivery::pass_on(HostSlot& host, std::size_t micro_batch) {
     copied = upload_->copy(host, micro_batch);
     scope.check("upload");
   }
+  if (upload_->marks() && !replace_marked(host, micro_batch)) return;
   if (micro_batch == 0) output_ = queues_->wait_for_output(host.plan.number);
   if (output_ == nullptr) return;
   const Clock::time_point began = Clock::now();
@@ -98,6 +101,22 @@ void CopyDelivery::pass_on(HostSlot& host, std::size_t micro_batch) {
   scope.check("upload");
   queues_->on_way(*output_, host, micro_batch, began, copied);
   if (micro_batch + 1 == queues_->micro_batches().count) queues_->leave(host);
+}
+
+/// Waits for the marks of a micro-batch, and replaces the marked samples. Returns false if the run
+/// has ended.
+bool CopyDelivery::replace_marked(HostSlot& host, std::size_t micro_batch) {
+  while (!upload_->wait_for_marks(poll_interval))
+    if (queues_->closed()) return false;
+  const std::span<const std::uint8_t> marked = upload_->marked(host, micro_batch);
+  for (std::size_t number = 0; number < marked.size(); ++number) {
+    if (marked[number] == 0) continue;
+    const std::byte* const made =
+        make_again_(host, queues_->micro_batches().begin(micro_batch) + number);
+    if (made == nullptr) return false;
+    upload_->replace(host, micro_batch, number, made);
+  }
+  return true;
 }
 
 CopyDelivery::Clock::time_point CopyDelivery::poll_completions() {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -66,11 +67,16 @@ class InPlaceDelivery final : public BatchDelivery {
   std::vector<OutputSlot*> outputs_;
 };
 
-/// Copies batches to device slots, and converts them on the way if the options ask for it.
+/// Makes a sample of a host slot again, without the device. Returns its field that has device
+/// stages, valid until the next call; null if the run has ended.
+using MakeAgain = std::function<const std::byte*(HostSlot&, std::size_t sample)>;
+
+/// Copies batches to device slots, and converts them on the way if the options ask for it. Has
+/// samples made again that a device stage marks.
 class CopyDelivery final : public BatchDelivery {
  public:
   CopyDelivery(std::shared_ptr<SlotQueues> queues, Device& device, std::unique_ptr<Upload> upload,
-               std::size_t slots, std::size_t slot_bytes);
+               std::size_t slots, std::size_t slot_bytes, MakeAgain make_again = {});
 
   void pass_on(HostSlot& host, std::size_t micro_batch) override;
   Clock::time_point poll_completions() override;
@@ -79,7 +85,10 @@ class CopyDelivery final : public BatchDelivery {
   std::size_t staging_bytes() const override { return upload_->staging_bytes(); }
 
  private:
+  bool replace_marked(HostSlot& host, std::size_t micro_batch);
+
   const std::unique_ptr<Upload> upload_;
+  const MakeAgain make_again_;
   /// Output slot of the current batch.
   OutputSlot* output_ = nullptr;
   std::vector<RunMeter::StreamWork> conversions_;

@@ -2,6 +2,7 @@
 #include "pipeline/device_stages.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "pipeline/checked_device.h"
 
@@ -13,6 +14,7 @@ DeviceStages::DeviceStages(Device& device, const SlotLayout& host,
   if (!field) return;
   field_ = *field;
   stages_ = host.spec().fields()[field_].device_stages;
+  if (stages_.empty()) return;
   fields_.resize(host.spec().fields().size());
   std::size_t samples = 0;
   for (std::size_t number = 0; number < host.micro_batches().count; ++number)
@@ -24,29 +26,63 @@ DeviceStages::DeviceStages(Device& device, const SlotLayout& host,
   std::size_t scratch = 0;
   for (const auto& stage : stages_) scratch = std::max(scratch, stage->scratch_bytes(samples));
   if (scratch > 0) scratch_ = checked_device_memory(device, scratch);
+  if (host.packed_field() != field_ || !stages_.front()->packed()) return;
+  marks_ = checked_device_memory(device, samples);
+  zeros_ = checked_device_memory(device, samples);
+  host_marks_ = checked(device.allocate_host(samples, {}), samples, device, "allocate_host()");
+  marked_ = checked_event(device);
+  replaced_ = checked_event(device);
+  std::memset(host_marks_.data(), 0, samples);
+  const std::unique_ptr<Stream> stream = checked_stream(device);
+  stream->copy(zeros_.data(), host_marks_.data(), samples);
+  stream->synchronize();
 }
 
 std::size_t DeviceStages::bytes() const {
-  return results_[0].bytes() + results_[1].bytes() + scratch_.bytes();
+  std::size_t bytes = 0;
+  for (const Memory* memory : {&results_[0], &results_[1], &scratch_, &marks_, &zeros_})
+    bytes += memory->bytes();
+  return bytes;
 }
 
-std::byte* DeviceStages::run(Stream& stream, std::byte* base, std::size_t first,
-                             std::size_t count) {
-  if (stages_.empty()) return base + host_.piece(field_, first, count).offset;
+void DeviceStages::launch(std::size_t stage, Stream& stream, std::byte* base, std::size_t first,
+                          std::size_t count, const std::byte* from) {
   for (std::size_t field = 0; field < fields_.size(); ++field)
     fields_[field] = base + host_.piece(field, first, count).offset;
-  const std::byte* from = fields_[field_];
-  std::byte* to = nullptr;
-  for (std::size_t n = 0; n < stages_.size(); ++n, from = to) {
-    to = results_[n % results_.size()].data();
-    stages_[n]->launch(stream, {.count = count,
-                                .from = from,
-                                .to = to,
-                                .scratch = scratch_.data(),
-                                .fields = fields_,
-                                .workers = workers_});
-  }
-  return to;
+  const bool packed = stage == 0 && host_.packed_field() == field_;
+  const std::byte* const offsets = packed ? host_.packed_offset(base, first) : nullptr;
+  stages_[stage]->launch(
+      stream, {.count = count,
+               .from = from,
+               .offsets = reinterpret_cast<const std::uint32_t*>(offsets),
+               .to = result_of(stage),
+               .marks = stage == 0 ? reinterpret_cast<std::uint8_t*>(marks_.data()) : nullptr,
+               .scratch = scratch_.data(),
+               .fields = fields_,
+               .workers = workers_});
+}
+
+void DeviceStages::begin(Stream& stream, std::byte* base, std::size_t first, std::size_t count) {
+  if (marks()) stream.copy_on_device(marks_.data(), zeros_.data(), count);
+  launch(0, stream, base, first, count, base + host_.piece(field_, first, count).offset);
+  if (!marks()) return;
+  stream.copy_to_host(host_marks_.data(), marks_.data(), count);
+  stream.record(*marked_);
+}
+
+void DeviceStages::replace(Stream& stream, std::size_t number, const std::byte* result) {
+  const std::size_t bytes = host_.piece(field_, 0, 1).bytes;
+  stream.copy(result_of(0) + number * bytes, result, bytes);
+  stream.record(*replaced_);
+  while (!replaced_->wait(std::chrono::milliseconds(5))) continue;
+}
+
+std::byte* DeviceStages::finish(Stream& stream, std::byte* base, std::size_t first,
+                                std::size_t count) {
+  if (stages_.empty()) return base + host_.piece(field_, first, count).offset;
+  for (std::size_t stage = 1; stage < stages_.size(); ++stage)
+    launch(stage, stream, base, first, count, result_of(stage - 1));
+  return result_of(stages_.size() - 1);
 }
 
 }  // namespace millrace

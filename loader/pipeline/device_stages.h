@@ -4,16 +4,20 @@
 #include <millrace/device_stage.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "pipeline/slots/slot_layout.h"
 
 namespace millrace {
 
-/// The stages of one field and their device memory. One stream uses them.
+/// The stages of one field and their device memory. One stream uses them, for one micro-batch after
+/// the other: `begin`, `wait_for_marks` and `replace` if they mark samples, `finish`.
 class DeviceStages {
  public:
   /// Allocates memory for the samples of a micro-batch of `host`. `field` is the converted field,
@@ -22,18 +26,45 @@ class DeviceStages {
                HostWorkers* workers);
 
   std::size_t bytes() const;
-  /// Enqueues all stages for samples [first, first + count) of the staging slot at `base`. Returns
-  /// the place of the field's first sample afterwards. A field without stages stays in the slot.
-  std::byte* run(Stream& stream, std::byte* base, std::size_t first, std::size_t count);
+  bool empty() const { return stages_.empty(); }
+  /// Whether the first stage marks samples.
+  bool marks() const { return marks_.data() != nullptr; }
+
+  /// Enqueues the first stage for samples [first, first + count) of the staging slot at `base`.
+  void begin(Stream& stream, std::byte* base, std::size_t first, std::size_t count);
+  /// Waits until the marks of these samples are known. Returns false at the timeout.
+  bool wait_for_marks(std::chrono::nanoseconds timeout) const { return marked_->wait(timeout); }
+  /// The marks that were waited for: one value per sample of the micro-batch.
+  std::span<const std::uint8_t> marked(std::size_t count) const {
+    return {reinterpret_cast<const std::uint8_t*>(host_marks_.data()), count};
+  }
+  /// Enqueues a copy of the first stage's result for sample `number` of the micro-batch. Waits for
+  /// it, since `result` may be pageable memory.
+  void replace(Stream& stream, std::size_t number, const std::byte* result);
+  /// Enqueues the other stages. Returns the place of the field's first sample afterwards. A field
+  /// without stages stays in the slot.
+  std::byte* finish(Stream& stream, std::byte* base, std::size_t first, std::size_t count);
 
  private:
+  void launch(std::size_t stage, Stream& stream, std::byte* base, std::size_t first,
+              std::size_t count, const std::byte* from);
+  std::byte* result_of(std::size_t stage) { return results_[stage % results_.size()].data(); }
+
   const SlotLayout host_;
   HostWorkers* const workers_;
   std::size_t field_ = 0;
   std::vector<std::shared_ptr<const DeviceStage>> stages_;
-  /// Results of odd and even stages.
+  /// Results of even and odd stages.
   std::array<Memory, 2> results_;
   Memory scratch_;
+  /// One byte per sample: the marks, and zeros that are copied there first.
+  Memory marks_;
+  Memory zeros_;
+  Memory host_marks_;
+  /// Behind the copy to `host_marks_`.
+  std::unique_ptr<Event> marked_;
+  /// Behind the copy of `replace`.
+  std::unique_ptr<Event> replaced_;
   std::vector<const std::byte*> fields_;
 };
 

@@ -244,7 +244,10 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
         queues_, *device_,
         std::make_unique<Upload>(device_, made, handed_out, fields, options.conversion,
                                  options.slots.prefetch, sample_workers_),
-        options.slots.device_slots, handed_out.bytes());
+        options.slots.device_slots, handed_out.bytes(),
+        [workers = sample_workers_, queues = queues_.get()](HostSlot& host, std::size_t sample) {
+          return workers->make_again(*queues, host, sample);
+        });
   else
     delivery_ = std::make_shared<InPlaceDelivery>(queues_, device_->profiler());
   consumer_ = std::make_shared<BatchConsumer>(queues_, device_, handed_out, std::move(identity),

@@ -141,19 +141,26 @@ std::size_t SampleWorkers::samples_at_a_time(std::size_t samples) {
 class SampleWorkers::TaskRange final : public SampleMaker::Tasks {
  public:
   TaskRange(const SampleWorkers& sample_workers, const SlotQueues& queues, HostSlot& host,
-            std::size_t begin, std::size_t end)
+            std::size_t begin, std::size_t end, bool again = false)
       : sample_workers_(sample_workers),
         queues_(queues),
         host_(host),
+        room_(host.packed[sample_workers.layout_.micro_batches().of(begin)]),
+        again_(again),
         next_(begin),
         end_(end),
         left_(end - begin) {}
   std::optional<SampleMaker::Task> next() override {
     if (next_ == end_ || queues_.closed()) return std::nullopt;
     const std::size_t sample = next_++;
-    return SampleMaker::Task{host_.memory.data(),     sample,
-                             host_.positions[sample], host_.records.indices[sample],
-                             host_.plan.number,       host_.sampler.get()};
+    return SampleMaker::Task{host_.memory.data(),
+                             sample,
+                             host_.positions[sample],
+                             host_.records.indices[sample],
+                             host_.plan.number,
+                             host_.sampler.get(),
+                             &room_,
+                             again_};
   }
   void made(const SampleMaker::Task& task, const SampleMaker::SampleResult& made) override {
     BatchRecords& records = host_.records;
@@ -175,6 +182,8 @@ class SampleWorkers::TaskRange final : public SampleMaker::Tasks {
   const SampleWorkers& sample_workers_;
   const SlotQueues& queues_;
   HostSlot& host_;
+  PackedRoom& room_;
+  const bool again_;
   std::size_t next_;
   const std::size_t end_;
   std::size_t left_;
@@ -210,6 +219,19 @@ void SampleWorkers::make_samples(SlotQueues& queues, HostSlot& host, std::size_t
   } catch (...) {
     queues.fail("make");
   }
+}
+
+const std::byte* SampleWorkers::make_again(SlotQueues& queues, HostSlot& host,
+                                           std::size_t sample) noexcept {
+  try {
+    if (host.records.valid[sample] == 0) return maker_->cleared_field();
+    TaskRange task(*this, queues, host, sample, sample + 1, true);
+    const std::byte* const made = maker_->make_again(task);
+    return task.all_made() ? made : nullptr;
+  } catch (...) {
+    queues.fail("make");
+  }
+  return nullptr;
 }
 
 void SampleWorkers::finish_batch(SlotQueues& queues, HostSlot& host, unsigned worker) {

@@ -78,7 +78,8 @@ std::size_t Upload::staging_bytes() const {
 
 SlotLayout::Piece Upload::piece_of(const HostSlot& host, std::size_t micro_batch) const {
   return host_.micro_batch(micro_batch,
-                           host_.micro_batches().samples_of(micro_batch, host.plan.size));
+                           host_.micro_batches().samples_of(micro_batch, host.plan.size),
+                           host.packed[micro_batch].used());
 }
 
 std::size_t Upload::copy(HostSlot& host, std::size_t micro_batch) {
@@ -89,7 +90,26 @@ std::size_t Upload::copy(HostSlot& host, std::size_t micro_batch) {
     copy_stream_->copy(staging().memory.data() + piece.offset, host.memory.data() + piece.offset,
                        piece.bytes);
   copy_stream_->record(*host.copies[micro_batch].end);
+  const std::size_t samples = host_.micro_batches().samples_of(micro_batch, host.plan.size);
+  if (!stages_.empty() && samples > 0) {
+    convert_stream_->wait(*host.copies[micro_batch].end);
+    stages_.begin(*convert_stream_, staging().memory.data(),
+                  host_.micro_batches().begin(micro_batch), samples);
+  }
   return piece.bytes;
+}
+
+std::span<const std::uint8_t> Upload::marked(const HostSlot& host, std::size_t micro_batch) const {
+  return stages_.marked(host_.micro_batches().samples_of(micro_batch, host.plan.size));
+}
+
+void Upload::replace(HostSlot& host, std::size_t micro_batch, std::size_t number,
+                     const std::byte* result) {
+  const SlotLayout::Piece others = host_.micro_batch(
+      micro_batch, host_.micro_batches().samples_of(micro_batch, host.plan.size), 0);
+  convert_stream_->copy(staging().memory.data() + others.offset, host.memory.data() + others.offset,
+                        others.bytes);
+  stages_.replace(*convert_stream_, number, result);
 }
 
 std::size_t Upload::deliver(HostSlot& host, OutputSlot& output, std::size_t micro_batch) {
@@ -126,7 +146,7 @@ void Upload::convert(HostSlot& host, OutputSlot& output, std::size_t micro_batch
     move_fields(output.base, first, count);
     if (image_) {
       std::byte* const in = staging().memory.data();
-      std::byte* const images = stages_.run(*convert_stream_, in, first, count);
+      std::byte* const images = stages_.finish(*convert_stream_, in, first, count);
       mix_images(images, in, first, count);
       convert_images(images, in, output.base, first, count);
     }

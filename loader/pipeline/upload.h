@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "pipeline/batch_fields.h"
@@ -31,9 +32,9 @@ namespace millrace {
 ///     copy stream:     [converted, of the staging slot's last batch] copy ------.
 ///     convert stream:                            [copy] [done of the slot's last batch] convert
 ///
-/// It runs the field's device stages before the conversion. So neither a slow conversion nor a busy
-/// device delays the next batch's copy. Only `drain` waits for the device. One thread at a time may
-/// call it.
+/// So neither a slow conversion nor a busy device delays the next batch's copy. The convert stream
+/// also runs the field's device stages, the first one before its wait for the device slot. Only
+/// `replace` and `drain` wait for the device. One thread at a time may call it.
 class Upload {
  public:
   /// Allocates the staging slots if they are needed, for batches out of `hosts` host slots. If the
@@ -46,9 +47,21 @@ class Upload {
   bool staged() const { return convert_stream_ != nullptr; }
   std::size_t staging_bytes() const;
 
-  /// Enqueues the copy of a micro-batch into its staging slot, which needs no device slot yet. Only
-  /// if `staged`. Returns the number of bytes.
+  /// Enqueues the copy of a micro-batch into its staging slot, and its first device stage. They need
+  /// no device slot yet. Only if `staged`. Returns the number of bytes.
   std::size_t copy(HostSlot& host, std::size_t micro_batch);
+  /// Whether the first device stage marks samples that it cannot make. Then, after `copy`: wait for
+  /// the marks, and replace the marked samples.
+  bool marks() const { return stages_.marks(); }
+  bool wait_for_marks(std::chrono::nanoseconds timeout) const {
+    return stages_.wait_for_marks(timeout);
+  }
+  /// One value per sample of the micro-batch.
+  std::span<const std::uint8_t> marked(const HostSlot& host, std::size_t micro_batch) const;
+  /// Copies the stage's result for sample `number` of the micro-batch, and the other fields again.
+  /// Waits for the copies.
+  void replace(HostSlot& host, std::size_t micro_batch, std::size_t number,
+               const std::byte* result);
   /// Enqueues the rest of a micro-batch's work, or all of it if not `staged`. Returns the number of
   /// bytes copied from the host. Micro-batches come in order.
   std::size_t deliver(HostSlot& host, OutputSlot& output, std::size_t micro_batch);

@@ -101,6 +101,9 @@ class HookStream final : public Stream {
     hooks_->called(DeviceCall::copy_on_device);
     host_.copy_on_device(destination, source, bytes);
   }
+  void copy_to_host(void* destination, const void* source, std::size_t bytes) override {
+    host_.copy_to_host(destination, source, bytes);
+  }
   void launch(const DeviceWork& work) override {
     hooks_->called(DeviceCall::convert);
     if (hooks_->on_launch) hooks_->on_launch(work);

@@ -64,6 +64,10 @@ class Stream {
   virtual void copy(void* destination, const void* source, std::size_t bytes) = 0;
   /// Enqueues a copy of `bytes` bytes within the memory of the device.
   virtual void copy_on_device(void* destination, const void* source, std::size_t bytes) = 0;
+  /// Enqueues a copy of `bytes` bytes from device memory to memory of `Device::allocate_host`. Only
+  /// for device stages that mark samples (`DeviceStage::marks`). The default throws `Error`
+  /// (`device`).
+  virtual void copy_to_host(void* destination, const void* source, std::size_t bytes);
   /// Enqueues the kernel that `work` names, with the arguments that `work` refers to. The arguments
   /// lie in host memory; the sample data that they point to lies in device memory. All kinds of
   /// work use this call, so a new kernel needs no new method. Throws `Error` (`device`) if this

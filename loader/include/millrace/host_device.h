@@ -48,6 +48,7 @@ class HostStream final : public Stream {
 
   void copy(void* destination, const void* source, std::size_t bytes) override;
   void copy_on_device(void* destination, const void* source, std::size_t bytes) override;
+  void copy_to_host(void* destination, const void* source, std::size_t bytes) override;
   /// Runs every kind of work by its reference, `run_on_host`.
   void launch(const DeviceWork& work) override;
   void record(Event& event) override;

@@ -58,6 +58,14 @@ class Sample {
   /// `Error` (`invalid_argument`) for a fixed field or a length above the spec's.
   void set_length(std::size_t field, std::size_t length);
 
+  /// Returns memory for `bytes` bytes of input, for a field whose first device stage takes packed
+  /// inputs (`DeviceStage::packed`). It is aligned to `DeviceStage::input_unit`. The worker then
+  /// writes this memory in place of the field; the last call counts. The result is empty if the
+  /// worker must write the field itself: the device could not make this sample, or the batch's
+  /// other samples leave no room. The room depends on the order of the workers, so both ways must
+  /// give the same result. Throws `Error` (`invalid_argument`) for another field.
+  std::span<std::byte> packed_room(std::size_t field, std::size_t bytes);
+
   /// Enters stage `stage` of `Transform::stages()`. Stage 0 has begun when `make` is called. Throws
   /// `Error` (`invalid_argument`) if the stage does not exist.
   void enter_stage(std::size_t stage);

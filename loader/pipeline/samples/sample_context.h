@@ -16,6 +16,7 @@
 #include "cache/recoded_records.h"
 #include "cache/record_hints.h"
 #include "cache/sample_cache.h"
+#include "pipeline/samples/packed_sample.h"
 
 namespace millrace {
 
@@ -50,6 +51,8 @@ class SampleContext {
   SampleContext& operator=(const SampleContext&) = delete;
 
   void share(const Shared& shared) { shared_ = shared; }
+  /// Sets the memory of a packed field; null if the samples have none. Must outlive the context.
+  void set_packed(PackedSample* packed) { packed_ = packed; }
 
   /// Makes the sample of a record and of batch `batch`. The context is the sample's until it is
   /// destroyed. Stage 0 began at `begin`.
@@ -77,6 +80,7 @@ class SampleContext {
   std::span<const std::byte> recoded();
   bool wants_recoded(std::size_t stored_bytes) const;
   void keep_recoded(std::span<const std::byte> form);
+  std::span<std::byte> packed_room(std::size_t bytes) { return packed_->pack(bytes); }
   void enter_stage(std::size_t stage);
   void leave_stage();
   void show_pause();
@@ -88,6 +92,7 @@ class SampleContext {
 
   std::atomic<std::size_t>* now_in_;
   Shared shared_{};
+  PackedSample* packed_ = nullptr;
   std::uint64_t record_ = 0;
   std::uint64_t batch_ = 0;
   /// Reusable memory for a hint that is read and one that is to be kept.

@@ -59,7 +59,9 @@ SampleMaker::SampleMaker(Setup setup)
                                .recoded = caches_.recoded.get(),
                                .profiler = profiler_};
   if (profiler_ != nullptr) shared.stage_names = std::span(range_names_).subspan(1);
-  for (unsigned number = 0; number < setup.workers; ++number) {
+  // With a packed field there is a worker more, for `make_again`.
+  const unsigned more = layout_.packed_field() ? 1 : 0;
+  for (unsigned number = 0; number < setup.workers + more; ++number) {
     auto worker = std::make_unique<Worker>();
     for (SampleLane& lane : worker->lanes) {
       for (const FieldSpec& field : transform_->spec().fields())
@@ -67,9 +69,14 @@ SampleMaker::SampleMaker(Setup setup)
       lane.stage_ns.resize(of_samples);
       lane.context.share(shared);
       if (setup.poison) lane.poison = std::make_unique<SlotPoison>(transform_->spec());
+      if (const auto field = layout_.packed_field(); field && &lane < &worker->lanes[at_once_]) {
+        lane.packed.emplace(lane.fields[*field].bytes());
+        lane.context.set_packed(&*lane.packed);
+        lane.fields[*field].data = lane.packed->field();
+      }
     }
     worker->stages = std::vector<Histogram>(stages_.size());
-    if (trace != nullptr)
+    if (trace != nullptr && number < setup.workers)
       worker->lane =
           &trace->add_lane(setup.trace_group, "worker " + std::to_string(number), "make");
     workers_.push_back(std::move(worker));
@@ -90,6 +97,20 @@ void SampleMaker::make(Tasks& tasks, unsigned number) {
         stages_[1] + " failed: the transform's make_interleaved() threw: " + text_of_exception(),
         stages_[1]);
   }
+}
+
+const std::byte* SampleMaker::make_again(Tasks& tasks) {
+  {
+    MutexLock lock(mutex_);
+    ++made_again_;
+  }
+  make(tasks, static_cast<unsigned>(workers_.size() - 1));
+  return workers_.back()->lanes.front().packed->field();
+}
+
+const std::byte* SampleMaker::cleared_field() {
+  const Tensor& field = workers_.back()->lanes.front().fields[*layout_.packed_field()];
+  return static_cast<const std::byte*>(std::memset(field.data, 0, field.bytes()));
 }
 
 void SampleMaker::finish_batch(const BatchTask& task, unsigned number) {
@@ -121,7 +142,7 @@ void SampleMaker::finish_batch(const BatchTask& task, unsigned number) {
     rethrow_of_batch(task.batch);
   }
   for (std::size_t sample = 0; sample < samples; ++sample) clear_tails(task.slot, sample);
-  note_stage({task.slot, 0, task.position, task.indices.front(), task.batch, nullptr},
+  note_stage({task.slot, 0, task.position, task.indices.front(), task.batch, nullptr, nullptr},
              stages_.size() - 1, begin, Clock::now() - begin, task.indices.front(), worker);
 }
 
@@ -135,6 +156,12 @@ void SampleMaker::rethrow_of_batch(std::uint64_t batch) const {
   } catch (...) {
     throw Error(ErrorCode::transform, where + text_of_exception(), stage);
   }
+}
+
+void SampleMaker::end_packed(SampleLane& lane) {
+  if (!lane.packed || lane.task->again) return;
+  const std::uint32_t offset = lane.packed->end();
+  std::memcpy(layout_.packed_offset(lane.task->slot, lane.task->place), &offset, sizeof offset);
 }
 
 void SampleMaker::clear_tails(std::byte* slot, std::size_t place) {
@@ -170,6 +197,9 @@ std::vector<std::string> SampleMaker::warnings() const {
   MutexLock lock(mutex_);
   for (const auto& [call, what] : failures_)
     warnings.push_back(dataset_->name() + ": " + what + "; the run goes on without it");
+  if (made_again_ > 0)
+    warnings.push_back(dataset_->name() + ": the device could not make " +
+                       std::to_string(made_again_) + " samples, which were made again on the host");
   return warnings;
 }
 

@@ -60,6 +60,10 @@ class SampleMaker {
     std::uint64_t batch;
     /// Draws replacements of a bad record.
     const Sampler* sampler;
+    /// Room of the micro-batch for a packed field.
+    PackedRoom* room;
+    /// Whether the device could not make the sample. Then the packed field stays with the maker.
+    bool again = false;
   };
   /// Result: the record that was used in the end, and whether the sample is valid.
   struct SampleResult {
@@ -110,6 +114,11 @@ class SampleMaker {
   /// Makes all samples of `tasks`, up to `at_once` of them interleaved. Throws `Error` with stage
   /// and record if the run must end.
   void make(Tasks& tasks, unsigned worker);
+  /// Makes a sample of a packed field again: the only task of `tasks`. Returns the field, valid
+  /// until the next call. One thread at a time may call it.
+  const std::byte* make_again(Tasks& tasks);
+  /// The packed field of a bad sample, as `make_again` would return it.
+  const std::byte* cleared_field();
   /// How many samples a worker makes at once.
   std::size_t at_once() const { return at_once_; }
 
@@ -175,6 +184,8 @@ class SampleMaker {
     std::optional<Subject> subject;
     /// Null if slots are not poisoned.
     std::unique_ptr<SlotPoison> poison;
+    /// Nullopt if samples have no packed field.
+    std::optional<PackedSample> packed;
   };
   /// State of one worker, on cache lines of its own.
   struct alignas(64) Worker {
@@ -203,6 +214,8 @@ class SampleMaker {
 
   void note_stage(const Task& task, std::size_t stage, Clock::time_point begin,
                   std::chrono::nanoseconds taken, std::uint64_t record, Worker& worker);
+  /// Ends a sample's packed field and writes its place.
+  void end_packed(SampleLane& lane);
   /// Zeroes the bytes after the lengths of a sample's variable fields.
   void clear_tails(std::byte* slot, std::size_t place);
   void note_bad(std::uint64_t index, const std::string& reason);
@@ -231,6 +244,7 @@ class SampleMaker {
   std::vector<std::unique_ptr<Worker>> workers_;
 
   mutable Mutex mutex_;
+  std::uint64_t made_again_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::uint64_t bad_records_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::vector<BadRecord> bad_record_list_ MILLRACE_GUARDED_BY(mutex_);
   /// Keyed by the call that failed.

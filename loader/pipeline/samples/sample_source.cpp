@@ -65,7 +65,11 @@ WorkerSource::SampleLane* WorkerSource::find_lane() {
     lane.task = tasks_.next();
     if (!lane.task) return nullptr;
     for (std::size_t field = 0; field < lane.fields.size(); ++field)
-      lane.fields[field].data = maker_.layout_.place(lane.task->slot, field, lane.task->place);
+      if (field != maker_.layout_.packed_field())
+        lane.fields[field].data = maker_.layout_.place(lane.task->slot, field, lane.task->place);
+    if (lane.packed)
+      lane.packed->begin(*lane.task->room,
+                         maker_.layout_.packed_room(lane.task->slot, lane.task->place));
     lane.made = {lane.task->record, true};
     lane.bad = 0;
     lane.record.store(lane.made.record, std::memory_order_relaxed);
@@ -103,6 +107,7 @@ Record WorkerSource::read(SampleLane& lane, Clock::time_point begin) {
 
 SampleTask& WorkerSource::give(SampleLane& lane, const Record& record) {
   std::ranges::fill(lane.stage_ns, 0);
+  if (lane.packed) lane.packed->make(lane.task->again);
   if (lane.poison)
     lane.poison->fill(lane.fields, lane.task->position + (std::uint64_t{lane.bad} << 56));
   lane.subject.emplace(record, Random(maker_.seed_, lane.task->position), lane.context,
@@ -183,7 +188,7 @@ void WorkerSource::end(SampleLane& lane, const Status& status) {
     decoder_name = lane.subject->sample.decoder_name();
   }
   note_stages(lane);
-  if (lost.is_ok() && status.is_ok()) {
+  if (lost.is_ok() && status.is_ok() && !lane.task->again) {
     const std::uint64_t ns = std::reduce(lane.stage_ns.begin(), lane.stage_ns.end());
     const auto source = static_cast<std::size_t>(lane.context.source());
     worker_.made_from[source].add(1);
@@ -230,11 +235,13 @@ void WorkerSource::judge(SampleLane& lane, const Status& status) {
       now_ = Clock::now();  // a failed read counts in no stage
       return;
     }
+    if (lane.packed) lane.packed->make(lane.task->again);
     for (const Tensor& field : lane.fields) std::memset(field.data, 0, field.bytes());
     lane.made.valid = false;
   }
   if (lane.made.valid) maker_.clear_tails(lane.task->slot, lane.task->place);
-  worker_.samples.add(1);
+  maker_.end_packed(lane);
+  if (!lane.task->again) worker_.samples.add(1);
   tasks_.made(*lane.task, lane.made);
   leave(lane);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/device_stage.h>
 #include <millrace/transform.h>
 
 #include <cstring>
@@ -48,6 +49,16 @@ void Sample::set_length(std::size_t field, std::size_t length) {
 void Sample::clear_lengths() {
   for (std::size_t field = 0; field < spec_->fields().size(); ++field)
     if (spec_->fields()[field].variable) set_length(field, 0);
+}
+
+std::span<std::byte> Sample::packed_room(std::size_t field, std::size_t bytes) {
+  const FieldSpec& told = spec_->fields().at(field);
+  if (told.device_stages.empty() || !told.device_stages.front()->packed())
+    throw Error(ErrorCode::invalid_argument, "packed_room() was called for field \"" + told.name +
+                                                 "\", which no device stage takes in any length");
+  if (context_ != nullptr) return context_->packed_room(bytes);
+  if (bytes > fields_[field].bytes()) return {};
+  return {static_cast<std::byte*>(fields_[field].data), bytes};
 }
 
 void Sample::enter_stage(std::size_t stage) {

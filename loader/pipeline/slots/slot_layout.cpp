@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/slots/slot_layout.h"
 
+#include <millrace/device_stage.h>
+
+#include <cstdint>
+
+#include "pipeline/slots/packed_room.h"
+
 namespace millrace {
 namespace {
 
@@ -17,15 +23,35 @@ std::size_t MicroBatches::of(std::size_t sample) const {
 
 SlotLayout::SlotLayout(SampleSpec spec, MicroBatches micro_batches)
     : spec_(std::move(spec)), micro_batches_(micro_batches) {
-  for (const FieldSpec& field : spec_.fields())
-    sample_bytes_.push_back(field.shape.elements() * size_of(field.dtype));
-  for (std::size_t number = 0; number < micro_batches_.count; ++number)
-    for (const std::size_t sample_bytes : sample_bytes_) {
-      offsets_.push_back(bytes_);
-      const std::size_t field_bytes =
-          sample_bytes * micro_batches_.samples_of(number, micro_batches_.samples);
-      bytes_ += (field_bytes + alignment - 1) / alignment * alignment;
-    }
+  for (std::size_t field = 0; field < spec_.fields().size(); ++field) {
+    const FieldSpec& of = spec_.fields()[field];
+    sample_bytes_.push_back(of.shape.elements() * size_of(of.dtype));
+    if (!of.device_stages.empty() && of.device_stages.front()->packed()) packed_ = field;
+  }
+  for (std::size_t number = 0; number < micro_batches_.count; ++number) {
+    const std::size_t samples = micro_batches_.samples_of(number, micro_batches_.samples);
+    begins_.push_back(bytes_);
+    const auto take = [&](std::size_t of_sample) {
+      const std::size_t offset = bytes_;
+      bytes_ += (of_sample * samples + alignment - 1) / alignment * alignment;
+      return offset;
+    };
+    const std::size_t first = offsets_.size();
+    for (std::size_t field = 0; field < sample_bytes_.size(); ++field)
+      offsets_.push_back(field == packed_ ? 0 : take(sample_bytes_[field]));
+    if (!packed_) continue;
+    tables_.push_back(take(sizeof(std::uint32_t)));
+    offsets_[first + *packed_] = take(packed_bytes(sample_bytes_[*packed_]));
+  }
+}
+
+std::byte* SlotLayout::packed_room(std::byte* base, std::size_t sample) const {
+  return base + offsets_[micro_batches_.of(sample) * sample_bytes_.size() + *packed_];
+}
+
+std::byte* SlotLayout::packed_offset(std::byte* base, std::size_t sample) const {
+  const std::size_t number = micro_batches_.of(sample);
+  return base + tables_[number] + (sample - micro_batches_.begin(number)) * sizeof(std::uint32_t);
 }
 
 SlotLayout::Piece SlotLayout::piece(std::size_t field, std::size_t first, std::size_t count) const {
@@ -38,12 +64,12 @@ SlotLayout::Piece SlotLayout::piece(std::size_t field, std::size_t first, std::s
           count * sample_bytes_[field]};
 }
 
-SlotLayout::Piece SlotLayout::micro_batch(std::size_t number, std::size_t count) const {
+SlotLayout::Piece SlotLayout::micro_batch(std::size_t number, std::size_t count,
+                                          std::size_t packed_bytes) const {
   if (count == 0) return {0, 0};
-  const std::size_t first = micro_batches_.begin(number);
-  const Piece last = piece(sample_bytes_.size() - 1, first, count);
-  const std::size_t offset = piece(0, first, count).offset;
-  return {offset, last.offset + last.bytes - offset};
+  const Piece last =
+      piece(packed_.value_or(sample_bytes_.size() - 1), micro_batches_.begin(number), count);
+  return {begins_[number], last.offset + (packed_ ? packed_bytes : last.bytes) - begins_[number]};
 }
 
 Tensor SlotLayout::field(std::byte* base, std::size_t field, std::size_t first,

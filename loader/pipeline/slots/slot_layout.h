@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace millrace {
@@ -56,16 +57,29 @@ class SlotLayout {
   /// micro-batch.
   Piece piece(std::size_t field, std::size_t first, std::size_t count) const;
   /// Returns the bytes of all fields of the first `count` samples of a micro-batch. If the
-  /// micro-batch is not full, the gaps between its fields hold old bytes.
-  Piece micro_batch(std::size_t number, std::size_t count) const;
+  /// micro-batch is not full, the gaps between its fields hold old bytes. `packed_bytes` bytes of
+  /// the packed field count.
+  Piece micro_batch(std::size_t number, std::size_t count, std::size_t packed_bytes) const;
+
+  /// The field whose samples are packed (`DeviceStage::packed`); nullopt without such a field.
+  /// In each micro-batch it follows the other fields and a table of u32 offsets.
+  std::optional<std::size_t> packed_field() const { return packed_; }
+  /// Returns the begin of the packed field in the micro-batch of a sample.
+  std::byte* packed_room(std::byte* base, std::size_t sample) const;
+  /// Returns the place of a sample's offset.
+  std::byte* packed_offset(std::byte* base, std::size_t sample) const;
 
  private:
   SampleSpec spec_;
   MicroBatches micro_batches_;
   /// Size of one sample in bytes, per field.
   std::vector<std::size_t> sample_bytes_;
+  std::optional<std::size_t> packed_;
   /// Offsets of the fields, per micro-batch and field.
   std::vector<std::size_t> offsets_;
+  /// Begin of each micro-batch, and of its table of offsets.
+  std::vector<std::size_t> begins_;
+  std::vector<std::size_t> tables_;
   std::size_t bytes_ = 0;
 };
 

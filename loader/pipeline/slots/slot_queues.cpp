@@ -30,6 +30,7 @@ SlotQueues::SlotQueues(const Run& run, Slots slots, RunMeter meter)
   if (run_.epoch_break == 0 || run_.first % run_.epoch_break != 0) open_epoch();
   for (const auto& host : slots_.hosts) {
     host->unmade = std::vector<std::atomic<std::size_t>>(run_.micro_batches.count);
+    host->packed = std::vector<PackedRoom>(run_.micro_batches.count);
     host->made.resize(run_.micro_batches.count);
     queues_.free.push_back(host.get());
   }

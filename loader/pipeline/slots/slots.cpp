@@ -38,6 +38,7 @@ void HostSlot::begin_making(const MicroBatches& micro_batches) {
   for (std::size_t micro_batch = 0; micro_batch < micro_batches.count; ++micro_batch) {
     const std::size_t samples = micro_batches.samples_of(micro_batch, plan.size);
     unmade[micro_batch].store(samples, std::memory_order_relaxed);
+    packed[micro_batch].clear();
     made[micro_batch] = samples == 0;
     if (samples > 0) ++micro_batches_unmade;
   }

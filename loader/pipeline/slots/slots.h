@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "pipeline/slots/packed_room.h"
 #include "pipeline/slots/schedule.h"
 #include "pipeline/slots/slot_layout.h"
 
@@ -58,6 +59,8 @@ struct HostSlot {
   /// alone calls the slot queues, which use `made`. So no count of this batch is left when the slot
   /// is used again.
   std::vector<std::atomic<std::size_t>> unmade{};
+  /// Room of each micro-batch for a packed field.
+  std::vector<PackedRoom> packed{};
   /// Copy of a micro-batch: when the micro-batch was ready to be copied, and events around the copy
   /// on the copy stream.
   struct Copy {

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "pipeline/slots/packed_room.h"
+
+namespace millrace {
+
+/// The packed field of a worker's sample. Packed inputs go straight to the room of the micro-batch,
+/// and a field that the worker makes itself goes there once the sample is made. For one thread.
+class PackedSample {
+ public:
+  /// The field has `field_bytes` bytes. Each sample is entitled to as many.
+  explicit PackedSample(std::size_t field_bytes)
+      : share_(packed_bytes(field_bytes)), field_(field_bytes) {}
+  /// Memory of the field, for a worker that makes it.
+  std::byte* field() { return field_.data(); }
+
+  /// Begins a sample that goes to the room at `to`.
+  void begin(PackedRoom& room, std::byte* to) {
+    room_ = &room;
+    to_ = to;
+    left_ = share_;
+    used_ = 0;
+  }
+  /// Begins to make the sample, also for the second time. A `fixed` one is not packed.
+  void make(bool fixed) {
+    fixed_ = fixed;
+    packed_ = false;
+  }
+  /// Takes a place for a packed input. Returns its memory; empty if the room has none.
+  std::span<std::byte> pack(std::size_t bytes) {
+    packed_ = !fixed_ && take(packed_bytes(bytes));
+    return packed_ ? std::span(to_ + offset_, bytes) : std::span<std::byte>();
+  }
+  /// Ends the sample. Returns the place of its input, or `no_input`.
+  std::uint32_t end() {
+    if (!packed_) {
+      if (!take(share_)) return DeviceStage::no_input;
+      std::memcpy(to_ + offset_, field_.data(), field_.size());
+    }
+    return static_cast<std::uint32_t>(offset_ / DeviceStage::input_unit);
+  }
+
+ private:
+  /// Takes a place of `bytes` bytes. A place that a failed attempt left is used again if it is
+  /// large enough.
+  bool take(std::size_t bytes) {
+    if (bytes <= used_) return true;
+    const std::size_t extra = bytes > left_ ? bytes - left_ : 0;
+    if (extra > 0 && !room_->take(extra)) return false;
+    room_->leave(left_ + extra - bytes);
+    left_ = 0;
+    offset_ = room_->place(bytes);
+    used_ = bytes;
+    return true;
+  }
+
+  const std::size_t share_;
+  std::vector<std::byte> field_;
+  PackedRoom* room_ = nullptr;
+  std::byte* to_ = nullptr;
+  /// Bytes that the sample is still entitled to.
+  std::size_t left_ = 0;
+  /// Its place.
+  std::size_t offset_ = 0;
+  std::size_t used_ = 0;
+  bool fixed_ = false;
+  bool packed_ = false;
+};
+
+}  // namespace millrace
