@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "ops/resample_plan.h"
 
@@ -25,25 +24,17 @@ class ImagePacker {
  public:
   /// Returns whether `pack` may pack an image with this plan.
   static bool takes(const ResamplePlan& plan);
-  /// Packs a record of the form `coefficients` into an image's place. Sets whether the device can
-  /// make the image: it fits and, if `untrusted`, the record's checksum is right. Returns a bad
-  /// status for a record whose tables are corrupt.
-  Status pack(std::span<const std::byte> record, bool untrusted, const ResamplePlan& plan,
-              std::span<std::byte> place, bool& fits);
+  /// Measures the packed crop of a record of the form `coefficients`. Sets its bytes; 0 if it is so
+  /// large that a worker must make the image. Returns a bad status for a record whose tables are
+  /// corrupt.
+  Status measure(std::span<const std::byte> record, const ResamplePlan& plan, std::size_t& bytes);
+  /// Packs the crop that was measured last. The record must still be valid.
+  void pack(std::byte* to) const { packer_.pack(to); }
 
  private:
-  /// An axis's numbers as the packer takes them.
-  struct Axis {
-    ResampleAxis axis;
-    std::vector<std::int32_t> begins;
-    std::vector<std::int32_t> weights;
-
-    CropAxis make(const ResampleAxis::Wanted& wanted);
-  };
-
   CropPacker packer_;
-  Axis horizontal_;
-  Axis vertical_;
+  ResampleAxis horizontal_;
+  ResampleAxis vertical_;
 };
 
 }  // namespace millrace

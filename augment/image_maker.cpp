@@ -230,15 +230,18 @@ Status ImageMaker::begin_image() {
 
 /// Packs the image for the device, if the device can make it.
 Status ImageMaker::pack_image() {
-  const SampleImage to = image(images_.all.front());
-  Status packed = packer_.pack(bytes_, !uses_form_, plans_.front(),
-                               {reinterpret_cast<std::byte*>(to.pixels), to.bytes()}, packed_);
-  if (packed_) {
-    decodes_ = false;
-    decoder_->close();
-    sample_->set_decoder_name("device (coefficients)");
-  }
-  return packed;
+  std::size_t bytes = 0;
+  if (Status measured = packer_.measure(bytes_, plans_.front(), bytes);
+      bytes == 0 || !measured.is_ok())
+    return measured;
+  const std::span<std::byte> room = sample_->packed_room(images_.all.front().field, bytes);
+  if (room.empty()) return Status::ok();
+  packer_.pack(room.data());
+  packed_ = true;
+  decodes_ = false;
+  decoder_->close();
+  sample_->set_decoder_name("device (coefficients)");
+  return Status::ok();
 }
 
 Status ImageMaker::finish_image() {

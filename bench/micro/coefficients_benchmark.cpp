@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Cost of records of coefficients, as shares of libjpeg-turbo's decode of the whole photographs:
-// making and restoring them, expanding the tiles of a training crop, its pixels, and packing it for
-// a device. `of_jpeg` is the records' size in JPEG bytes.
-#include <millrace/detail/crop_packer.h>
+// making and restoring them, expanding the tiles of a training crop, and its pixels. `of_jpeg` is
+// the records' size in JPEG bytes.
 #include <millrace/detail/jpeg_recoder.h>
-#include <millrace/image_transform.h>
+#include <millrace/image_decoder.h>
 
-#include <array>
 #include <vector>
 
 #include "micro/photographs.h"
@@ -112,45 +110,6 @@ void whole_record(benchmark::State& state) {
   });
 }
 BENCHMARK(whole_record)->UseManualTime();
-
-/// A worker's time for a sample that the device makes: `us` in microseconds. `checksum_us` is the
-/// time to compare the record's checksum once more. `packed` is the share of these samples.
-void pack_crop(benchmark::State& state) {
-  Recipe recipe = Recipe::train();
-  recipe.decode_on = DecodeOn::device;
-  const std::shared_ptr<const Transform> transform = image_transform(recipe);
-  const std::unique_ptr<TransformWorker> worker = transform->make_worker();
-  std::vector<std::uint64_t> place(std::size_t{224} * 224 * 3 / sizeof(std::uint64_t));
-  std::int64_t label = 0;
-  std::uint8_t is_packed = 0;
-  const std::vector<Tensor> places{{place.data(), DType::uint8, {224, 224, 3}},
-                                   {&label, DType::int64, {}},
-                                   {&is_packed, DType::uint8, {}}};
-  CropPacker checker;
-  double seconds = 0;
-  double checksum_seconds = 0;
-  double packed = 0;
-  double samples = 0;
-  time_records(state, [&](std::size_t number, const Bytes& record, Size) {
-    const double begin = micro::thread_seconds();
-    const std::array fields{RecordField{"image", record},
-                            RecordField{"label", std::as_bytes(std::span(&label, 1))}};
-    Random random(5, number);
-    Sample sample(transform->spec(), places);
-    benchmark::DoNotOptimize(worker->make(Record(0, fields), random, sample).is_ok());
-    const double end = micro::thread_seconds();
-    benchmark::DoNotOptimize(checker.open(record).is_ok() && checker.has_right_checksum());
-    ++samples;
-    if (is_packed == 0) return;
-    checksum_seconds += micro::thread_seconds() - end;
-    seconds += end - begin;
-    ++packed;
-  });
-  state.counters["us"] = 1e6 * seconds / packed;
-  state.counters["checksum_us"] = 1e6 * checksum_seconds / packed;
-  state.counters["packed"] = packed / samples;
-}
-BENCHMARK(pack_crop)->UseManualTime();
 
 }  // namespace
 }  // namespace millrace

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
+#include <vector>
 
 #include "codec/limits.h"
 #include "coefficients/record.h"
@@ -33,37 +35,12 @@ Range samples_for(int begin, int count, int pixels_per_sample, int samples) {
 
 int divided_up(int number, int by) { return (number + by - 1) / by; }
 
-/// Writes parts one after the other, each at a multiple of 4.
-class PartWriter {
- public:
-  explicit PartWriter(std::span<std::byte> to) : to_(to) {}
+std::uint32_t rounded(std::size_t bytes) { return static_cast<std::uint32_t>((bytes + 3) / 4 * 4); }
 
-  bool fits(std::size_t bytes) const { return bytes <= to_.size() - used_; }
-  std::uint32_t used() const { return static_cast<std::uint32_t>(used_); }
-  /// Returns memory for `count` numbers, which must fit.
-  template <typename Number>
-  Number* take(std::size_t count) {
-    auto* const at = reinterpret_cast<Number*>(to_.data() + used_);
-    used_ += rounded(count * sizeof(Number));
-    return at;
-  }
-  static std::size_t rounded(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
-
- private:
-  std::span<std::byte> to_;
-  std::size_t used_ = 0;
-};
-
-CropHeader::Axis put_axis(const CropAxis& axis, PartWriter& writer) {
-  CropHeader::Axis put{.begins_at = writer.used(), .weights_at = 0, .taps = axis.taps};
-  std::ranges::copy(axis.begins, writer.take<std::int32_t>(axis.begins.size()));
-  put.weights_at = writer.used();
-  std::ranges::copy(axis.weights, writer.take<std::int32_t>(axis.weights.size()));
-  return put;
-}
-
-std::size_t bytes_of(const CropAxis& axis) {
-  return axis.begins.size_bytes() + axis.weights.size_bytes();
+/// Copies numbers to an offset of the packed crop.
+template <typename Number>
+void put(std::span<const Number> numbers, std::byte* crop, std::uint32_t offset) {
+  if (!numbers.empty()) std::memcpy(crop + offset, numbers.data(), numbers.size_bytes());
 }
 
 }  // namespace
@@ -71,10 +48,28 @@ std::size_t bytes_of(const CropAxis& axis) {
 struct CropPacker::Source {
   coefficients::RecordReader reader;
   jpeg::Frame frame;
+  /// The crop that was measured.
+  CropHeader header;
+  CropAxis horizontal;
+  CropAxis vertical;
+  /// Rows of all components: each one's offset, the ends of its tiles, and its tiles.
+  std::vector<std::uint32_t> row_offsets;
+  std::vector<std::uint32_t> ends;
+  std::vector<std::span<const std::uint8_t>> rows;
 
-  CropHeader begin(const Crop& crop) const;
-  /// Copies a component's rows. Returns false if they do not fit.
-  bool put_rows(int component, CropHeader::Plane& plane, PartWriter& writer, Status& status) const;
+  void begin(const Crop& crop);
+  /// Gives a part of `bytes` bytes the next place. Returns its offset.
+  std::uint32_t take(std::size_t bytes) {
+    const std::uint32_t offset = header.bytes;
+    header.bytes += rounded(bytes);
+    return offset;
+  }
+  CropHeader::Axis take(const CropAxis& axis) {
+    return {take(axis.begins.size_bytes()), take(axis.weights.size_bytes()), axis.taps,
+            axis.stride};
+  }
+  /// Measures a component's rows. Returns false if they are corrupt.
+  bool take_rows(int component);
 };
 
 CropPacker::CropPacker() : source_(std::make_unique<Source>()) {}
@@ -84,15 +79,13 @@ Status CropPacker::open(std::span<const std::byte> record) {
   return source_->reader.open(record, source_->frame);
 }
 
-bool CropPacker::has_right_checksum() const { return source_->reader.has_right_checksum(); }
-
 Size CropPacker::size() const { return {source_->frame.width, source_->frame.height}; }
 
-/// Returns a header with all numbers that do not depend on other parts.
-CropHeader CropPacker::Source::begin(const Crop& crop) const {
+/// Sets all numbers of the header that do not depend on other parts.
+void CropPacker::Source::begin(const Crop& crop) {
   const jpeg::Component& light = frame.components.front();
   const Region& region = crop.region;
-  CropHeader header;
+  header.bytes = sizeof header;
   header.components = frame.component_count;
   header.across = light.across;
   header.down = light.down;
@@ -120,53 +113,69 @@ CropHeader CropPacker::Source::begin(const Crop& crop) const {
     std::ranges::transform(steps, plane.steps,
                            [](std::uint16_t step) { return static_cast<std::uint8_t>(step); });
   }
-  return header;
 }
 
-bool CropPacker::Source::put_rows(int component, CropHeader::Plane& plane, PartWriter& writer,
-                                  Status& status) const {
-  const auto rows = static_cast<std::size_t>(plane.rows);
+bool CropPacker::Source::take_rows(int component) {
+  CropHeader::Plane& plane = header.planes[component];
   const auto tiles = static_cast<std::size_t>(plane.tiles);
-  if (!writer.fits(rows * sizeof(std::uint32_t))) return false;
-  plane.rows_at = writer.used();
-  auto* const row_offsets = writer.take<std::uint32_t>(rows);
-  for (std::size_t row = 0; row < rows; ++row) {
-    if (!writer.fits(tiles * sizeof(std::uint32_t))) return false;
-    row_offsets[row] = writer.used();
-    auto* const ends = writer.take<std::uint32_t>(tiles);
-    const auto bytes = reader.tiles(component, plane.first_row + static_cast<int>(row),
-                                    plane.first_tile, plane.tiles, ends);
-    if (!bytes) {
-      status = Status::bad("its coefficients are corrupt; pack the dataset again");
-      return true;
-    }
-    if (!writer.fits(PartWriter::rounded(bytes->size()))) return false;
-    std::memcpy(writer.take<std::uint8_t>(bytes->size()), bytes->data(), bytes->size());
+  plane.rows_at = take(static_cast<std::size_t>(plane.rows) * sizeof(std::uint32_t));
+  for (int row = 0; row < plane.rows; ++row) {
+    ends.resize(ends.size() + tiles);
+    const auto bytes = reader.tiles(component, plane.first_row + row, plane.first_tile, plane.tiles,
+                                    ends.data() + (ends.size() - tiles));
+    if (!bytes) return false;
+    row_offsets.push_back(take(tiles * sizeof(std::uint32_t)));
+    static_cast<void>(take(bytes->size()));
+    rows.push_back(*bytes);
   }
   return true;
 }
 
-Status CropPacker::pack(const Crop& crop, std::size_t most_scratch, std::span<std::byte> to,
-                        std::size_t& bytes) {
+Status CropPacker::measure(const Crop& crop, std::size_t most_scratch, std::size_t& bytes) {
   bytes = 0;
   check_inside(crop.region, size());
-  CropHeader header = source_->begin(crop);
-  PartWriter writer(to);
+  Source& source = *source_;
+  source.begin(crop);
   const auto width = static_cast<std::int32_t>(crop.horizontal.begins.size());
-  if (header.width > CropHeader::most_width || crop_scratch_bytes(header, width) > most_scratch ||
-      !writer.fits(sizeof header + bytes_of(crop.horizontal) + bytes_of(crop.vertical)))
+  if (source.header.width > CropHeader::most_width ||
+      crop_scratch_bytes(source.header, width) > most_scratch)
     return Status::ok();
-  auto* const place = writer.take<std::byte>(sizeof header);
-  header.horizontal = put_axis(crop.horizontal, writer);
-  header.vertical = put_axis(crop.vertical, writer);
-  Status status = Status::ok();
-  for (int number = 0; number < header.components && status.is_ok(); ++number)
-    if (!source_->put_rows(number, header.planes[number], writer, status)) return Status::ok();
-  if (!status.is_ok()) return status;
-  header.bytes = writer.used();
-  new (place) CropHeader(header);
-  bytes = writer.used();
-  return status;
+  source.horizontal = crop.horizontal;
+  source.vertical = crop.vertical;
+  source.header.horizontal = source.take(crop.horizontal);
+  source.header.vertical = source.take(crop.vertical);
+  source.row_offsets.clear();
+  source.ends.clear();
+  source.rows.clear();
+  for (int component = 0; component < source.header.components; ++component)
+    if (!source.take_rows(component))
+      return Status::bad("its coefficients are corrupt; pack the dataset again");
+  bytes = source.header.bytes;
+  return Status::ok();
+}
+
+void CropPacker::pack(std::byte* to) const {
+  const CropHeader& header = source_->header;
+  new (to) CropHeader(header);
+  for (const auto& [axis, place] : {std::pair(&source_->horizontal, &header.horizontal),
+                                    std::pair(&source_->vertical, &header.vertical)}) {
+    put(axis->begins, to, place->begins_at);
+    put(axis->weights, to, place->weights_at);
+  }
+  std::size_t next = 0;
+  std::span<const std::uint32_t> ends = source_->ends;
+  for (int component = 0; component < header.components; ++component) {
+    const CropHeader::Plane& plane = header.planes[component];
+    const auto count = static_cast<std::size_t>(plane.rows);
+    const auto tiles = static_cast<std::size_t>(plane.tiles);
+    const auto offsets = std::span(std::as_const(source_->row_offsets)).subspan(next, count);
+    put(offsets, to, plane.rows_at);
+    for (std::size_t row = 0; row < count; ++row, ++next, ends = ends.subspan(tiles)) {
+      put(ends.first(tiles), to, offsets[row]);
+      put(source_->rows[next], to,
+          offsets[row] + static_cast<std::uint32_t>(tiles * sizeof(std::uint32_t)));
+    }
+  }
 }
 
 }  // namespace millrace

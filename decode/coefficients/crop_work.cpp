@@ -118,16 +118,22 @@ void resize(const CropHeader& crop, const CropPixels& pixels, const CropWork& wo
 void CropWork::run_on_host() const {
   const std::size_t image_bytes = image_bytes_of(*this);
   const auto make = [&](std::size_t sample) {
-    const std::byte* const place = places + sample * place_bytes;
-    if (packed[sample] == 0) {
-      std::memcpy(images + sample * image_bytes, place, image_bytes);
-      return;
+    std::size_t begin = 0;
+    for (std::size_t before = 0; before < sample; ++before)
+      begin += scratch_units(*this, before) * scratch_unit;
+    const std::byte* const input = input_of(*this, sample);
+    const CropHeader* const crop = crop_of(*this, sample);
+    std::uint8_t* const image = images + sample * image_bytes;
+    bool made =
+        input != nullptr && begin + scratch_units(*this, sample) * scratch_unit <= scratch_bytes;
+    if (made && crop == nullptr) std::memcpy(image, input, image_bytes);
+    if (made && crop != nullptr) {
+      auto* const of_sample = reinterpret_cast<std::uint8_t*>(scratch) + begin;
+      made = make_planes(*crop, of_sample);
+      resize(*crop, CropPixels(*crop, of_sample), *this,
+             of_sample + plane_at(*crop, crop->components), image);
     }
-    const CropHeader& crop = *crop_at(place);
-    auto* const of_sample = reinterpret_cast<std::uint8_t*>(scratch) + sample * scratch_stride;
-    if (!make_planes(crop, of_sample) && corrupt != nullptr) corrupt[sample] = 1;
-    resize(crop, CropPixels(crop, of_sample), *this, of_sample + plane_at(crop, crop.components),
-           images + sample * image_bytes);
+    if (!made && marks != nullptr) marks[sample] = 1;
   };
   if (workers != nullptr) return workers->share(samples, make);
   for (std::size_t sample = 0; sample < samples; ++sample) make(sample);

@@ -106,6 +106,12 @@ void CudaStream::copy_on_device(void* destination, const void* source, std::size
         "cudaMemcpyAsync");
 }
 
+void CudaStream::copy_to_host(void* destination, const void* source, std::size_t bytes) {
+  const CurrentDevice current(device_);
+  check(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDeviceToHost, stream_),
+        "cudaMemcpyAsync");
+}
+
 void CudaStream::launch(const DeviceWork& work) {
   const CurrentDevice current(device_);
   const OutsideCaptures outside_captures;  // the runtime may load the kernel now

@@ -27,30 +27,38 @@ inline constexpr unsigned crop_threads = 256;
 
 /// The sample that a block of threads works for.
 struct CropSample {
-  const std::byte* place = nullptr;
-  /// Null if the place has the image itself.
+  /// Null if the sample cannot be made.
+  const std::byte* input = nullptr;
+  /// Null if the input is the image itself.
   const CropHeader* crop = nullptr;
   std::uint8_t* scratch = nullptr;
   std::uint8_t* image = nullptr;
-  std::uint8_t* corrupt = nullptr;
+  std::uint8_t* mark = nullptr;
   /// The block's number among those of the sample.
   std::int32_t part = 0;
 
+  /// All threads of the block must call it.
   __device__ explicit CropSample(const CropWork& work) {
-    const std::size_t sample = blockIdx.x / crop_blocks;
+    const std::uint32_t sample = blockIdx.x / crop_blocks;
     part = static_cast<std::int32_t>(blockIdx.x % crop_blocks);
-    place = work.places + sample * work.place_bytes;
     image = work.images + sample * image_bytes_of(work);
-    if (__ldg(work.packed + sample) == 0) return;
-    crop = crop_at(place);
-    scratch = reinterpret_cast<std::uint8_t*>(work.scratch) + sample * work.scratch_stride;
-    if (work.corrupt != nullptr) corrupt = work.corrupt + sample;
+    if (work.marks != nullptr) mark = work.marks + sample;
+    // Each lane reads the scratch of one sample.
+    const std::uint32_t lane = threadIdx.x % CropWork::most_samples;
+    const std::uint32_t own = lane < work.samples ? scratch_units(work, lane) : 0;
+    std::uint32_t begin = lane < sample ? own : 0;
+    for (int lanes = 16; lanes > 0; lanes /= 2) begin += __shfl_xor_sync(all_lanes, begin, lanes);
+    const std::uint32_t end = begin + __shfl_sync(all_lanes, own, static_cast<int>(sample));
+    if (end * scratch_unit > work.scratch_bytes) return;
+    input = input_of(work, sample);
+    crop = crop_of(work, sample);
+    scratch = reinterpret_cast<std::uint8_t*>(work.scratch) + begin * scratch_unit;
   }
 };
 
-/// Copies an image. Its bytes need not be aligned.
+/// Copies an image. Where it goes need not be aligned.
 __device__ inline void copy_image(const CropWork& work, const CropSample& sample) {
-  const auto* const from = reinterpret_cast<const std::uint8_t*>(sample.place);
+  const auto* const from = reinterpret_cast<const std::uint8_t*>(sample.input);
   const std::size_t bytes = image_bytes_of(work);
   for (std::size_t n = static_cast<std::size_t>(sample.part) * crop_threads + threadIdx.x;
        n < bytes; n += std::size_t{crop_blocks} * crop_threads)
@@ -61,6 +69,10 @@ __global__ void __launch_bounds__(tile_threads)
     transform_tiles(const __grid_constant__ CropWork work) {
   __shared__ TileScratch warps[tile_warps];
   const CropSample sample(work);
+  const auto mark = [&] {
+    if (sample.mark != nullptr && threadIdx.x % 32 == 0) *sample.mark = 1;
+  };
+  if (sample.input == nullptr) mark();
   if (sample.crop == nullptr) return;
   const CropHeader& crop = *sample.crop;
   const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
@@ -79,9 +91,8 @@ __global__ void __launch_bounds__(tile_threads)
         if (!make_tile_samples(tiles + begin, __ldg(ends + tile) - begin, plane.steps, warps[warp],
                                samples + static_cast<std::size_t>(row) * tile_height * stride +
                                    static_cast<std::size_t>(tile) * tile_width,
-                               stride) &&
-            sample.corrupt != nullptr && threadIdx.x % 32 == 0)
-          *sample.corrupt = 1;
+                               stride))
+          mark();
       }
     }
   }
@@ -135,6 +146,7 @@ __global__ void __launch_bounds__(crop_threads) resize_rows(const __grid_constan
 __global__ void __launch_bounds__(crop_threads)
     resize_columns(const __grid_constant__ CropWork work) {
   const CropSample sample(work);
+  if (sample.input == nullptr) return;
   if (sample.crop == nullptr) return copy_image(work, sample);
   if (sample.crop->vertical_first != 0) return;
   const CropHeader& crop = *sample.crop;
@@ -159,9 +171,8 @@ inline cudaError_t load_crop() {
 }
 
 inline cudaError_t launch_crop(const CropWork& work, cudaStream_t stream) {
-  constexpr std::size_t most_samples = (std::size_t{1} << 31U) / crop_blocks - 1;
   if (work.samples == 0 || work.height <= 0 || work.width <= 0) return cudaSuccess;
-  if (work.samples > most_samples) return cudaErrorInvalidValue;
+  if (work.samples > CropWork::most_samples) return cudaErrorInvalidValue;
   const std::size_t blocks = work.samples * crop_blocks;
   cudaError_t status = enqueue(transform_tiles, blocks, tile_threads, work, stream);
   if (status == cudaSuccess) status = enqueue(resize_rows, blocks, crop_threads, work, stream);

@@ -37,9 +37,11 @@ struct CropHeader {
     /// Offset of an i32 for each pixel: the source pixel of its first weight, counted from the
     /// crop's first one.
     std::uint32_t begins_at = 0;
-    /// Offset of `taps` i32 for each pixel. Weights after a pixel's own ones are 0.
+    /// Offset of the weights, i32: `taps` for each pixel, which begin `stride` weights apart.
+    /// Weights after a pixel's own ones are 0.
     std::uint32_t weights_at = 0;
     std::int32_t taps = 0;
+    std::int32_t stride = 0;
   };
 
   /// Limit on the crop's width before it is resized.
@@ -74,19 +76,23 @@ struct CropHeader {
 struct CropWork {
   static constexpr const char* kernel = "crop";
 
-  /// One place per sample, of `place_bytes` bytes. It has the image itself, or a packed crop from
-  /// its first multiple of 8 on.
-  const std::byte* places = nullptr;
-  std::size_t place_bytes = 0;
-  /// One value per sample: 1 if the place has a packed crop, 0 if it has the image.
+  /// The samples' inputs: packed crops, or the images themselves.
+  const std::byte* inputs = nullptr;
+  /// One value per sample: the place of its input, in units of `input_unit` bytes from `inputs`, or
+  /// `no_input`.
+  const std::uint32_t* offsets = nullptr;
+  /// One value per sample: 1 if its input is a packed crop, 0 if it is the image.
   const std::uint8_t* packed = nullptr;
-  /// [samples, height, width, 3]. Must not overlap the places.
+  /// [samples, height, width, 3]. Must not overlap the inputs.
   std::uint8_t* images = nullptr;
-  /// One value per sample, or null. Becomes 1 if tiles are corrupt. These tiles are grey.
-  std::uint8_t* corrupt = nullptr;
-  /// `scratch_stride` bytes per sample, aligned to 256 bytes. Its content is unspecified.
+  /// One value per sample, or null. Becomes 1 if tiles are corrupt, the input is missing or the
+  /// scratch is too small. The sample's image is then unspecified.
+  std::uint8_t* marks = nullptr;
+  /// Scratch of all samples, one behind the other, aligned to 256 bytes. Its content is
+  /// unspecified.
   std::byte* scratch = nullptr;
-  std::size_t scratch_stride = 0;
+  std::size_t scratch_bytes = 0;
+  /// At most `most_samples`.
   std::size_t samples = 0;
   std::int32_t height = 0;
   std::int32_t width = 0;
@@ -94,8 +100,10 @@ struct CropWork {
   /// the work.
   HostWorkers* workers = nullptr;
 
-  /// Alignment of a packed crop in memory.
-  static constexpr std::size_t alignment = 8;
+  /// Alignment of the inputs in memory.
+  static constexpr std::size_t input_unit = 16;
+  static constexpr std::uint32_t no_input = UINT32_MAX;
+  static constexpr std::size_t most_samples = 32;
 
   /// Does the work in host memory: the reference for all devices.
   void run_on_host() const;

@@ -45,6 +45,7 @@ class CudaStream final : public Stream {
 
   void copy(void* destination, const void* source, std::size_t bytes) override;
   void copy_on_device(void* destination, const void* source, std::size_t bytes) override;
+  void copy_to_host(void* destination, const void* source, std::size_t bytes) override;
   void launch(const DeviceWork& work) override;
   void record(Event& event) override;
   void wait(const Event& event) override;

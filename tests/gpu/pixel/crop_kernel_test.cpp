@@ -98,17 +98,19 @@ class CropKernel : public testing::GpuTest {
     const auto bytes_of = [](auto span) {
       return std::span(reinterpret_cast<const std::uint8_t*>(span.data()), span.size_bytes());
     };
-    const DeviceBytes places(device, stream, bytes_of(crops.places()));
+    const DeviceBytes inputs(device, stream, bytes_of(crops.inputs()));
+    const DeviceBytes offsets(device, stream, bytes_of(std::span(crops.offsets)));
     const DeviceBytes packed(device, stream, crops.packed);
     const DeviceBytes made(device, stream, images);
     const DeviceBytes marks(device, stream, corrupt);
     const std::vector<std::uint8_t> poison(crops.scratch_bytes(), 0xD7);
     const DeviceBytes scratch(device, stream, poison);
     CropWork work = crops.work();
-    work.places = reinterpret_cast<const std::byte*>(places.data());
+    work.inputs = reinterpret_cast<const std::byte*>(inputs.data());
+    work.offsets = reinterpret_cast<const std::uint32_t*>(offsets.data());
     work.packed = packed.data();
     work.images = made.data();
-    work.corrupt = marks.data();
+    work.marks = marks.data();
     work.scratch = reinterpret_cast<std::byte*>(scratch.data());
     const cudaError_t status = launch_kernel(work, stream.handle()).value().status;
     images = made.read();
@@ -120,10 +122,11 @@ class CropKernel : public testing::GpuTest {
                        std::vector<std::uint8_t>& corrupt) {
     std::vector<std::byte> scratch(crops.scratch_bytes(), std::byte{0xD7});
     CropWork work = crops.work();
-    work.places = crops.places().data();
+    work.inputs = crops.inputs().data();
+    work.offsets = crops.offsets.data();
     work.packed = crops.packed.data();
     work.images = images.data();
-    work.corrupt = corrupt.data();
+    work.marks = corrupt.data();
     work.scratch = scratch.data();
     work.run_on_host();
   }
@@ -179,9 +182,33 @@ TEST_F(CropKernel, CopiesImagesThatCameAsPixels) {
   add_crops(crops, jpeg, 3);
   ASSERT_EQ(crops.packed.size(), 3U);
   crops.packed[1] = 0;
-  const std::span<std::byte> place = crops.place(1);
-  std::memcpy(crops.images.data() + crops.image_bytes(), place.data(), crops.image_bytes());
+  std::memcpy(crops.images.data() + crops.image_bytes(), crops.input(1), crops.image_bytes());
   expect_images(crops);
+}
+
+TEST_F(CropKernel, MarksSamplesWithoutInputOrScratch) {
+  const Bytes jpeg = testing::encode(testing::noise(77, 61, 5), testing::encodings().front());
+  PackedCrops crops({23, 19});
+  add_crops(crops, jpeg, 4);
+  ASSERT_EQ(crops.packed.size(), 4U);
+  crops.offsets[1] = CropWork::no_input;
+  crops.keep_scratch_of(3);  // the last one's begins earlier now, but it does not fit
+  const std::vector<std::uint8_t> marked{0, 1, 0, 1};
+  for (const bool on_device : {true, false}) {
+    std::vector<std::uint8_t> made(crops.images.size(), untouched);
+    std::vector<std::uint8_t> marks(4, 0);
+    if (on_device)
+      ASSERT_EQ(run_on_device(crops, made, marks), cudaSuccess);
+    else
+      run_here(crops, made, marks);
+    EXPECT_EQ(marks, marked);
+    for (const std::size_t sample : {0, 2})
+      EXPECT_TRUE(std::equal(
+          made.begin() + static_cast<std::ptrdiff_t>(sample * crops.image_bytes()),
+          made.begin() + static_cast<std::ptrdiff_t>((sample + 1) * crops.image_bytes()),
+          crops.images.begin() + static_cast<std::ptrdiff_t>(sample * crops.image_bytes())))
+          << sample;
+  }
 }
 
 // Whatever a tile's bytes are, the kernel and the plain decoder agree whether they are a tile, and
@@ -194,7 +221,7 @@ TEST_F(CropKernel, AgreesWithTheHostOnDamagedTiles) {
     PackedCrops crops({23, 19});
     add_crops(crops, jpeg, 4);
     for (std::size_t n = 0; n < crops.packed.size(); ++n) {
-      std::byte* const begin = crops.place(n).data();
+      std::byte* const begin = crops.input(n);
       const auto& crop = *reinterpret_cast<const CropHeader*>(begin);
       // The tables between the tiles are trusted.
       const CropHeader::Plane& plane = crop.planes[random_.below(3)];

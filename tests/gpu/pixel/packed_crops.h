@@ -20,26 +20,13 @@
 
 namespace millrace::testing {
 
-/// The weights of an axis as `CropAxis` refers to them.
-struct AxisTable {
-  std::vector<std::int32_t> begins;
-  std::vector<std::int32_t> weights;
-  int taps = 0;
-
-  explicit AxisTable(const ResampleAxis& axis) : taps(axis.taps()) {
-    for (int pixel = 0; pixel < axis.count(); ++pixel) {
-      begins.push_back(axis.begin(pixel));
-      weights.insert(weights.end(), axis.weights(pixel).begin(), axis.weights(pixel).end());
-    }
-  }
-  CropAxis axis() const { return {begins, weights, taps}; }
-};
+inline CropAxis axis_of(const ResampleAxis& axis) {
+  return {axis.begins(), axis.weights(), axis.taps(), static_cast<int>(axis.stride())};
+}
 
 /// A batch of packed crops in host memory.
 class PackedCrops {
  public:
-  static constexpr std::size_t place_bytes = std::size_t{1} << 20U;
-
   explicit PackedCrops(Size to) : to_(to) {}
 
   /// Adds a crop of a record, and its image: what the CPU makes of the record's JPEG. Returns
@@ -54,56 +41,73 @@ class PackedCrops {
     ResampleAxis down;
     down.make({resampling.from.height, box.top, box.bottom, to_.height, 0, to_.height,
                resampling.interpolation, resampling.flipped});
-    const AxisTable horizontal(across);
-    const AxisTable vertical(down);
-    const std::size_t begin = bytes_.size();
-    bytes_.resize(begin + place_bytes);
     std::size_t bytes = 0;
     const Status status =
-        packer.pack({.region = {across.first(), down.first(), across.needed(), down.needed()},
-                     .horizontal = horizontal.axis(),
-                     .vertical = vertical.axis(),
-                     .vertical_first = vertical_first(resampling)},
-                    std::size_t{1} << 24U, std::span(bytes_).subspan(begin), bytes);
-    if (!status.is_ok() || bytes == 0) {
-      bytes_.resize(begin);
-      return false;
-    }
+        packer.measure({.region = {across.first(), down.first(), across.needed(), down.needed()},
+                        .horizontal = axis_of(across),
+                        .vertical = axis_of(down),
+                        .vertical_first = vertical_first(resampling)},
+                       std::size_t{1} << 24U, bytes);
+    if (!status.is_ok() || bytes == 0) return false;
+    const std::size_t begin = units_.size();
+    // An image fits, too.
+    units_.resize(begin + std::max(bytes, image_bytes()) / sizeof(Unit) + 1);
+    packer.pack(units_[begin].bytes);
+    offsets.push_back(static_cast<std::uint32_t>(begin));
     packed.push_back(1);
-    const auto& header = *reinterpret_cast<const CropHeader*>(bytes_.data() + begin);
-    scratch_stride_ =
-        std::max(scratch_stride_, (crop_scratch_bytes(header, to_.width) + 255) / 256 * 256);
+    const auto& header = *reinterpret_cast<const CropHeader*>(units_[begin].bytes);
+    EXPECT_EQ(header.bytes, bytes);
+    scratch_bytes_ += (crop_scratch_bytes(header, to_.width) + 255) / 256 * 256;
     const std::vector<std::uint8_t> image = made_of(jpeg, resampling);
     images.insert(images.end(), image.begin(), image.end());
     return true;
   }
 
-  std::span<std::byte> places() { return bytes_; }
-  std::span<std::byte> place(std::size_t sample) {
-    return std::span(bytes_).subspan(sample * place_bytes, place_bytes);
-  }
+  std::span<const std::byte> inputs() const { return std::as_bytes(std::span(units_)); }
+  std::byte* input(std::size_t sample) { return units_[offsets[sample]].bytes; }
   Size size() const { return to_; }
   std::size_t image_bytes() const {
     return 3 * static_cast<std::size_t>(to_.width) * static_cast<std::size_t>(to_.height);
   }
-  std::size_t scratch_bytes() const { return scratch_stride_ * packed.size(); }
+  std::size_t scratch_bytes() const { return scratch_bytes_; }
+  /// Leaves too little scratch for sample `sample` and those after it.
+  void keep_scratch_of(std::size_t sample) {
+    scratch_bytes_ = 0;
+    for (std::size_t n = 0; n <= sample; ++n)
+      if (offsets[n] != CropWork::no_input)
+        scratch_bytes_ += scratch_units(placed(), n) * scratch_unit;
+    --scratch_bytes_;
+  }
   /// The work, without its memory.
   CropWork work() const {
     CropWork work;
-    work.scratch_stride = scratch_stride_;
-    work.place_bytes = place_bytes;
+    work.scratch_bytes = scratch_bytes_;
     work.samples = packed.size();
     work.height = to_.height;
     work.width = to_.width;
     return work;
   }
 
-  /// Whether each sample's place has a packed crop.
+  /// The place of each sample's input, and whether it is a packed crop.
+  std::vector<std::uint32_t> offsets;
   std::vector<std::uint8_t> packed;
   /// The expected images, one after the other.
   std::vector<std::uint8_t> images;
 
  private:
+  /// The work with its input in host memory.
+  CropWork placed() const {
+    CropWork of_host = work();
+    of_host.inputs = inputs().data();
+    of_host.offsets = offsets.data();
+    of_host.packed = packed.data();
+    return of_host;
+  }
+
+  struct alignas(CropWork::input_unit) Unit {
+    std::byte bytes[CropWork::input_unit];
+  };
+
   std::vector<std::uint8_t> made_of(const Bytes& jpeg, const Resampling& resampling) const {
     const auto decoder = make_image_decoder(std::make_shared<DecodeBudget>());
     Resampler resampler;
@@ -117,8 +121,8 @@ class PackedCrops {
   }
 
   Size to_;
-  std::size_t scratch_stride_ = 0;
-  std::vector<std::byte> bytes_;
+  std::size_t scratch_bytes_ = 0;
+  std::vector<Unit> units_;
 };
 
 }  // namespace millrace::testing

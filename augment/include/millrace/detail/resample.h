@@ -87,10 +87,16 @@ class ResampleAxis {
   /// Returns the source pixel of a pixel's first weight, counted from `first`. The zeros after the
   /// pixel's own weights may belong to source pixels beyond the `needed` ones.
   int begin(int pixel) const { return begins_[static_cast<std::size_t>(pixel)]; }
+  std::span<const std::int32_t> begins() const { return begins_; }
   std::span<const std::int32_t> weights(int pixel) const {
     return {weights_.data() + static_cast<std::size_t>(pixel) * stride_,
             static_cast<std::size_t>(taps_)};
   }
+  /// Returns the weights of all pixels, which begin `stride` numbers apart.
+  std::span<const std::int32_t> weights() const {
+    return {weights_.data(), begins_.size() * stride_};
+  }
+  std::size_t stride() const { return stride_; }
 
  private:
   template <typename Filter>
@@ -107,7 +113,7 @@ class ResampleAxis {
   int end_ = 0;
   int taps_ = 0;
   std::size_t stride_ = 0;  // from one pixel's weights to the next one's
-  std::vector<int> begins_;
+  std::vector<std::int32_t> begins_;
   std::vector<std::int32_t> weights_;
   std::vector<double> shares_;  // scratch: one pixel's weights
   BilinearWeights bilinear_;    // scratch

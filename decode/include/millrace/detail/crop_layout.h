@@ -22,11 +22,16 @@ MILLRACE_HOST_DEVICE inline std::size_t image_bytes_of(const CropWork& work) {
   return 3 * static_cast<std::size_t>(work.height) * static_cast<std::size_t>(work.width);
 }
 
-/// Returns the packed crop at a sample's place.
-MILLRACE_HOST_DEVICE inline const CropHeader* crop_at(const std::byte* place) {
-  const std::size_t beside = reinterpret_cast<std::uintptr_t>(place) % CropWork::alignment;
-  return reinterpret_cast<const CropHeader*>(place +
-                                             (beside == 0 ? 0 : CropWork::alignment - beside));
+/// Returns a sample's input; null if it has none.
+MILLRACE_HOST_DEVICE inline const std::byte* input_of(const CropWork& work, std::size_t sample) {
+  const std::uint32_t offset = work.offsets[sample];
+  return offset == CropWork::no_input ? nullptr
+                                      : work.inputs + std::size_t{offset} * CropWork::input_unit;
+}
+/// Returns a sample's packed crop; null if its input is another.
+MILLRACE_HOST_DEVICE inline const CropHeader* crop_of(const CropWork& work, std::size_t sample) {
+  return work.packed[sample] == 0 ? nullptr
+                                  : reinterpret_cast<const CropHeader*>(input_of(work, sample));
 }
 
 template <typename Part>
@@ -48,6 +53,9 @@ MILLRACE_HOST_DEVICE inline std::size_t plane_at(const CropHeader& crop, std::in
   return at;
 }
 
+/// Samples' scratch begins at multiples of this, in bytes.
+inline constexpr std::size_t scratch_unit = 256;
+
 /// Returns the bytes of scratch for a crop that becomes `width` pixels wide.
 MILLRACE_HOST_DEVICE inline std::size_t crop_scratch_bytes(const CropHeader& crop,
                                                            std::int32_t width) {
@@ -55,6 +63,14 @@ MILLRACE_HOST_DEVICE inline std::size_t crop_scratch_bytes(const CropHeader& cro
                                                        : static_cast<std::size_t>(crop.height) * 3 *
                                                              static_cast<std::size_t>(width);
   return plane_at(crop, crop.components) + between;
+}
+
+/// Returns the scratch of a sample, in units; 0 if it needs none.
+MILLRACE_HOST_DEVICE inline std::uint32_t scratch_units(const CropWork& work, std::size_t sample) {
+  const CropHeader* const crop = crop_of(work, sample);
+  if (crop == nullptr) return 0;
+  return static_cast<std::uint32_t>((crop_scratch_bytes(*crop, work.width) + scratch_unit - 1) /
+                                    scratch_unit);
 }
 
 /// The samples of a crop, as pixels of the image.
@@ -112,8 +128,8 @@ MILLRACE_HOST_DEVICE void for_each_weight(const CropHeader& crop, const CropHead
                                           std::int32_t pixel, std::int32_t count,
                                           const Take& take) {
   const std::int32_t begin = part_of<std::int32_t>(crop, axis.begins_at)[pixel];
-  const std::int32_t* const weights =
-      part_of<std::int32_t>(crop, axis.weights_at) + static_cast<std::ptrdiff_t>(pixel) * axis.taps;
+  const std::int32_t* const weights = part_of<std::int32_t>(crop, axis.weights_at) +
+                                      static_cast<std::ptrdiff_t>(pixel) * axis.stride;
   const std::int32_t left = count - begin;
   for (std::int32_t tap = 0; tap < (axis.taps < left ? axis.taps : left); ++tap)
     take(begin + tap, weights[tap]);

@@ -18,9 +18,10 @@ namespace MILLRACE_API millrace {
 struct CropAxis {
   /// One value per pixel.
   std::span<const std::int32_t> begins;
-  /// `taps` values per pixel.
+  /// `taps` values per pixel, which begin `stride` values apart.
   std::span<const std::int32_t> weights;
   int taps = 0;
+  int stride = 0;
 };
 
 /// A part of an image and its resampling.
@@ -44,17 +45,16 @@ class CropPacker {
   /// Opens a record, which must outlive the calls of `pack`. Returns a bad status for a corrupt
   /// header.
   Status open(std::span<const std::byte> record);
-  /// Compares the opened record's checksum, which all of its bytes are read for.
-  bool has_right_checksum() const;
   /// Size of the opened record's image.
   Size size() const;
 
-  /// Packs a crop to `to`, which is aligned to 8 bytes. Sets the bytes written, at most those of
-  /// `to`: 0 if the crop is larger, is wider than `CropHeader::most_width`, or needs more than
-  /// `most_scratch` bytes of scratch. Returns a bad status if the record is corrupt. Throws `Error`
-  /// (`invalid_argument`) if the region does not lie in the image.
-  Status pack(const Crop& crop, std::size_t most_scratch, std::span<std::byte> to,
-              std::size_t& bytes);
+  /// Sets the bytes of a packed crop: 0 if it is wider than `CropHeader::most_width`, or needs more
+  /// than `most_scratch` bytes of scratch. Returns a bad status if the record is corrupt. Throws
+  /// `Error` (`invalid_argument`) if the region does not lie in the image.
+  Status measure(const Crop& crop, std::size_t most_scratch, std::size_t& bytes);
+  /// Packs the crop that was measured last to `to`, which is aligned to `CropWork::input_unit`. Its
+  /// weights must still be valid.
+  void pack(std::byte* to) const;
 
  private:
   struct Source;
