@@ -27,6 +27,7 @@ class DeviceStages {
 
   std::size_t bytes() const;
   bool empty() const { return stages_.empty(); }
+  const char* first_name() const { return stages_.front()->name(); }
   /// Whether the first stage marks samples.
   bool marks() const { return marks_.data() != nullptr; }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "device/profiler_range.h"
 #include "pipeline/checked_device.h"
 
 namespace millrace {
@@ -53,6 +54,11 @@ Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const Slo
     round.arrived = checked_timed_event(*device_);
     for (std::size_t number = 0; number < host_.micro_batches().count; ++number)
       round.conversions.push_back({checked_timed_event(*device_), checked_timed_event(*device_)});
+    if (stages_.empty()) continue;
+    for (Round::Conversion& conversion : round.conversions) {
+      conversion.stage_begin = checked_timed_event(*device_);
+      conversion.stage_end = checked_timed_event(*device_);
+    }
   }
   if (image_) {
     const Shape& shape = host_.spec().fields()[*image_].shape;
@@ -91,12 +97,22 @@ std::size_t Upload::copy(HostSlot& host, std::size_t micro_batch) {
                        piece.bytes);
   copy_stream_->record(*host.copies[micro_batch].end);
   const std::size_t samples = host_.micro_batches().samples_of(micro_batch, host.plan.size);
-  if (!stages_.empty() && samples > 0) {
-    convert_stream_->wait(*host.copies[micro_batch].end);
+  if (stages_.empty()) return piece.bytes;
+  const ProfilerRange range(device_->profiler(), stages_.first_name(), host.plan.number);
+  make_room_for_round(micro_batch);
+  convert_stream_->wait(*host.copies[micro_batch].end);
+  const Round::Conversion& conversion = round().conversions[micro_batch];
+  convert_stream_->record(*conversion.stage_begin);
+  if (samples > 0)
     stages_.begin(*convert_stream_, staging().memory.data(),
                   host_.micro_batches().begin(micro_batch), samples);
-  }
+  convert_stream_->record(*conversion.stage_end);
   return piece.bytes;
+}
+
+/// Forgets the oldest round if a new one needs its place. Its end has passed, see `rounds_`.
+void Upload::make_room_for_round(std::size_t micro_batch) {
+  if (micro_batch == 0 && next_round_ - oldest_round_ == rounds_.size()) ++oldest_round_;
 }
 
 std::span<const std::uint8_t> Upload::marked(const HostSlot& host, std::size_t micro_batch) const {
@@ -129,9 +145,8 @@ std::size_t Upload::deliver(HostSlot& host, OutputSlot& output, std::size_t micr
 }
 
 void Upload::convert(HostSlot& host, OutputSlot& output, std::size_t micro_batch) {
-  if (micro_batch == 0 && next_round_ - oldest_round_ == rounds_.size())
-    ++oldest_round_;  // its end has passed, see `rounds_`
-  Round& round = rounds_[next_round_ % rounds_.size()];
+  make_room_for_round(micro_batch);
+  Round& round = this->round();
   convert_stream_->wait(*host.copies[micro_batch].end);
   if (micro_batch == 0) {
     round.batch = host.plan.number;
@@ -220,6 +235,13 @@ void Upload::take_conversions(std::vector<RunMeter::StreamWork>& into) {
     if (!round.conversions.back().end->complete()) return;
     auto arrived_at = round.arrived->passed_at();
     for (const Round::Conversion& conversion : round.conversions) {
+      if (conversion.stage_end != nullptr) {
+        const auto stage_began_at = conversion.stage_begin->passed_at();
+        const auto stage_ended_at = conversion.stage_end->passed_at();
+        if (stage_began_at && stage_ended_at)
+          into.push_back({*stage_began_at, *stage_began_at, *stage_ended_at, round.batch,
+                          stages_.first_name()});
+      }
       const auto began_at = conversion.begin->passed_at();
       const auto ended_at = conversion.end->passed_at();
       if (began_at && ended_at)

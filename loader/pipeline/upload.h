@@ -47,8 +47,8 @@ class Upload {
   bool staged() const { return convert_stream_ != nullptr; }
   std::size_t staging_bytes() const;
 
-  /// Enqueues the copy of a micro-batch into its staging slot, and its first device stage. They need
-  /// no device slot yet. Only if `staged`. Returns the number of bytes.
+  /// Enqueues the copy of a micro-batch into its staging slot, and its first device stage. They
+  /// need no device slot yet. Only if `staged`. Returns the number of bytes.
   std::size_t copy(HostSlot& host, std::size_t micro_batch);
   /// Whether the first device stage marks samples that it cannot make. Then, after `copy`: wait for
   /// the marks, and replace the marked samples.
@@ -85,6 +85,9 @@ class Upload {
     struct Conversion {
       std::unique_ptr<Event> begin;
       std::unique_ptr<Event> end;
+      /// Around the first device stage; null without one.
+      std::unique_ptr<Event> stage_begin{};
+      std::unique_ptr<Event> stage_end{};
     };
     std::uint64_t batch = 0;
     /// Behind the copy of the batch's first micro-batch. From then on the batch waited for its
@@ -94,8 +97,10 @@ class Upload {
     std::vector<Conversion> conversions;
   };
 
+  Round& round() { return rounds_[next_round_ % rounds_.size()]; }
   StagingSlot& staging() { return staging_[next_round_ % staging_.size()]; }
   SlotLayout::Piece piece_of(const HostSlot& host, std::size_t micro_batch) const;
+  void make_room_for_round(std::size_t micro_batch);
   void convert(HostSlot& host, OutputSlot& output, std::size_t micro_batch);
   void move_fields(std::byte* base, std::size_t first, std::size_t count);
   void mix_images(std::byte* images, std::byte* in, std::size_t first, std::size_t count);

@@ -21,7 +21,8 @@ Json json_of(const StageReport& stage) {
           {"waiting_output_seconds", stage.waiting_output_seconds},
           {"occupancy", stage.occupancy},
           {"share", stage.share},
-          {"each", json_of(stage.each)}};
+          {"each", json_of(stage.each)},
+          {"on_stream", stage.on_stream}};
 }
 
 Json json_of(const NodeReport& node) {

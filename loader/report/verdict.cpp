@@ -58,6 +58,14 @@ StageReport stage_named(const Report& report, const char* name) {
   return stage == report.stages.end() ? StageReport{} : *stage;
 }
 
+/// Returns the stage that the device runs on samples before the conversion, or an idle one.
+StageReport device_stage(const Report& report) {
+  const auto stage = std::ranges::find_if(report.stages, [](const StageReport& one) {
+    return one.on_stream && one.name != "copy" && one.name != "convert";
+  });
+  return stage == report.stages.end() ? StageReport{} : *stage;
+}
+
 /// Shares of time that the verdict uses. The trainer's shares exclude the start, which ends with
 /// the run's first batch.
 struct Shares {
@@ -65,6 +73,8 @@ struct Shares {
   double ahead;
   double copy;
   double convert;
+  /// The stream of conversions: these and the device stage.
+  double stream;
   double trainer;
   std::optional<double> idle;
 
@@ -81,6 +91,7 @@ Shares shares_of(const Report& report, std::optional<double> device_idle) {
           .ahead = report.ahead.total_ms / milliseconds,
           .copy = stage_named(report, "copy").occupancy,
           .convert = stage_named(report, "convert").occupancy,
+          .stream = stage_named(report, "convert").occupancy + device_stage(report).occupancy,
           .trainer = 1e3 * stage_named(report, "trainer").busy_seconds / milliseconds,
           .idle = device_idle};
 }
@@ -135,7 +146,16 @@ Verdict by_copy(const Report& report, const Shares& shares) {
                   "slow; more workers would not help.");
 }
 
-Verdict by_conversion(const Shares& shares) {
+Verdict by_conversion(const Report& report, const Shares& shares) {
+  const StageReport stage = device_stage(report);
+  if (stage.occupancy > shares.convert)
+    return bound_by(Bound::convert, stage.name, stage.occupancy,
+                    stage.name + " on the device bounds the run: its stream is busy " +
+                        percent(shares.stream) + " of the time, " +
+                        percent(stage.occupancy / shares.stream) + " of it in " + stage.name +
+                        idle_text(shares),
+                    "The step's kernels and " + stage.name +
+                        " share the device: let workers make the samples (decode_on = worker).");
   return bound_by(Bound::convert, "convert", shares.convert,
                   "conversion on the device bounds the run: its stream is busy " +
                       percent(shares.convert) + " of the time" + idle_text(shares),
@@ -146,8 +166,8 @@ Verdict by_conversion(const Shares& shares) {
 
 /// The trainer is ahead and the device idle: it waits for batches that are being copied.
 Verdict by_late_copies(const Shares& shares) {
-  const bool copying = shares.copy >= shares.convert;
-  const double busy = std::max(shares.copy, shares.convert);
+  const bool copying = shares.copy >= shares.stream;
+  const double busy = std::max(shares.copy, shares.stream);
   const std::string stage = copying ? "copy" : "convert";
   return bound_by(copying ? Bound::copy : Bound::convert, stage, busy,
                   stage + " bounds the run, as it is not hidden under steps: its stream is busy " +
@@ -181,11 +201,11 @@ Verdict by_workers(const Report& report, const Shares& shares) {
                  " of it in " + stage->name + idle_text(shares);
 
   const double device = shares.idle ? 1 - *shares.idle : 0;
-  const double rest = std::max({shares.copy, shares.convert, shares.trainer, device});
-  verdict.next_bound = rest == shares.copy      ? "copy"
-                       : rest == shares.convert ? "convert"
-                       : rest == device         ? "step"
-                                                : "trainer";
+  const double rest = std::max({shares.copy, shares.stream, shares.trainer, device});
+  verdict.next_bound = rest == shares.copy     ? "copy"
+                       : rest == shares.stream ? "convert"
+                       : rest == device        ? "step"
+                                               : "trainer";
   verdict.speedup_limit = std::max(1.0, 1 / std::max(rest, 1e-3));
   const std::string limit = verdict.speedup_limit >= 100
                                 ? ""
@@ -288,12 +308,12 @@ Verdict judge(const Report& report, std::optional<double> device_idle) {
   const bool ahead = shares.ahead >= fed;
   // A slow copy may delay only the trainer's stream, not the trainer's wait for a batch. A slow
   // conversion delays copies and host slots in turn, which looks like a trainer that is ahead.
-  const double stream = std::max(shares.copy, shares.convert);
+  const double stream = std::max(shares.copy, shares.stream);
   // Work in progress at the report's end is not counted yet, so shares are uncertain by one batch.
   const double unsure = 1 / static_cast<double>(report.batches);
   const bool lost = device_idle || stalls || ahead || stream + unsure >= shares.trainer;
   if (stream >= (lost ? saturated : full) && stream > report.worker_utilization)
-    return shares.convert > shares.copy ? by_conversion(shares) : by_copy(report, shares);
+    return shares.stream > shares.copy ? by_conversion(report, shares) : by_copy(report, shares);
   if (stalls && report.worker_utilization < saturated) return by_prefetch(report, shares);
   if (stalls && report.worker_delay.value_or(0) >= short_of_cores) return by_cores(report, shares);
   if (stalls) return by_workers(report, shares);

@@ -30,7 +30,7 @@ struct Durations {
 struct StageReport {
   std::string name{};
   /// Number of threads or streams that run the stage. This is the mean number of active workers, or
-  /// 1 for "copy", "convert" and "trainer".
+  /// 1 for "trainer" and stages on a stream.
   double lanes = 0;
   double busy_seconds = 0;
   /// Time without input, summed over all lanes. Workers wait for a planned batch. "copy" waits
@@ -50,6 +50,8 @@ struct StageReport {
   /// each batch. "copy" and "convert" take one for each micro-batch. "trainer" takes the time
   /// between two calls of `next`.
   Durations each{};
+  /// Whether a stream of the device runs the stage: "copy", a device stage, "convert".
+  bool on_stream = false;
 };
 
 struct BadRecord {
@@ -146,9 +148,9 @@ enum class Bound {
 /// The stage that bounds a run, the number that shows it, and advice.
 struct Verdict {
   Bound bound = Bound::trainer;
-  /// "step", "trainer", "read", a stage of the transform, "copy", "convert", "cores", "prefetch",
-  /// "upload" or "hand over". "upload" is the work of enqueuing copies. "hand over" is the work of
-  /// handing over a batch, which bounds the run if samples are cheap.
+  /// "step", "trainer", "read", a stage of the transform, "copy", a device stage, "convert",
+  /// "cores", "prefetch", "upload" or "hand over". "upload" is the work of enqueuing copies. "hand
+  /// over" is the work of handing over a batch, which bounds the run if samples are cheap.
   std::string stage{};
   /// The share of time (0 to 1) that `text` mentions.
   double share = 0;
@@ -198,8 +200,9 @@ struct Report {
   double first_batch_seconds = 0;
 
   /// Stages in the order of a batch's path: "read", the transform's own, the batch transform's,
-  /// "copy", "convert", "trainer". "copy" exists if batches are copied. "convert" exists if batches
-  /// are converted, or if they have several micro-batches, which are joined on the device.
+  /// "copy", the first device stage (`DeviceStage::name`), "convert", "trainer". "copy" exists if
+  /// batches are copied. "convert" includes further device stages. It exists if batches are
+  /// converted, or if they have several micro-batches, which are joined on the device.
   std::vector<StageReport> stages;
   /// Number of workers on the nodes that the run uses.
   unsigned workers = 0;

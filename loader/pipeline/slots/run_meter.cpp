@@ -53,7 +53,7 @@ void RunMeter::restart(Clock::time_point now, WorkerFigures base) {
   trainer_.clear();
   micro_batch_waits_ = {};
   timed_out_ = {};
-  for (StreamWorks* works : {&copies_, &conversions_}) {
+  for (StreamWorks* works : {&copies_, &conversions_, &device_stages_}) {
     works->each.clear();
     works->waits_seconds = 0;
   }
@@ -138,6 +138,15 @@ void RunMeter::waited_for_micro_batch(Clock::time_point asked, Clock::time_point
   micro_batch_waits_ += got - asked;
 }
 
+void RunMeter::converted(const StreamWork& work) {
+  if (work.stage == nullptr) return add(conversions_, lanes_.conversions, "convert", work);
+  if (device_stage_.empty()) {
+    device_stage_ = work.stage;
+    if (trace_ != nullptr) stage_span_ = trace_->keep(device_stage_);
+  }
+  add(device_stages_, lanes_.conversions, stage_span_, work);
+}
+
 void RunMeter::add_stall(std::chrono::nanoseconds waited) {
   stall_.add(waited);
   stalled_ += waited;
@@ -159,6 +168,8 @@ void RunMeter::fill(Report& report, const WorkerFigures& sample_workers,
   report.free_slots = levels_.free_slots.mean(now);
   fill_workers(report, now);
   if (copies_.timed) report.stages.push_back(stage_of(copies_, "copy", report.seconds));
+  if (device_stages_.timed)
+    report.stages.push_back(stage_of(device_stages_, device_stage_.c_str(), report.seconds));
   if (conversions_.timed)
     report.stages.push_back(stage_of(conversions_, "convert", report.seconds));
   report.stages.push_back(trainer_stage(report.seconds));
@@ -190,7 +201,7 @@ void RunMeter::fill_workers(Report& report, Clock::time_point now) const {
 }
 
 StageReport RunMeter::stage_of(const StreamWorks& works, const char* name, double seconds) {
-  StageReport stage{.name = name, .lanes = 1, .each = works.each.summary()};
+  StageReport stage{.name = name, .lanes = 1, .each = works.each.summary(), .on_stream = true};
   stage.busy_seconds = stage.each.total_ms / 1e3;
   stage.waiting_output_seconds = works.waits_seconds;
   stage.waiting_input_seconds = std::max(0.0, seconds - stage.busy_seconds - works.waits_seconds);

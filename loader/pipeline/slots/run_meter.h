@@ -77,13 +77,15 @@ class RunMeter {
     std::uint64_t batch = 0;
     std::size_t samples = 0;
   };
-  /// Copy or conversion of a micro-batch: when the micro-batch was available for it, and when the
-  /// work began and ended.
+  /// Copy, device stage or conversion of a micro-batch: when the micro-batch was available for it,
+  /// and when the work began and ended.
   struct StreamWork {
     Clock::time_point there_at;
     Clock::time_point begin;
     Clock::time_point end;
     std::uint64_t batch = 0;
+    /// Name of the device stage, which outlives the run; null for others.
+    const char* stage = nullptr;
   };
 
   /// Adds its lanes to `group` of `trace` and shares ownership of the trace: a thread that writes
@@ -116,9 +118,8 @@ class RunMeter {
   void uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch,
                 std::size_t bytes);
   void copied(const StreamWork& copy) { add(copies_, lanes_.copies, "copy", copy); }
-  void converted(const StreamWork& conversion) {
-    add(conversions_, lanes_.conversions, "convert", conversion);
-  }
+  /// Adds a conversion or a device stage.
+  void converted(const StreamWork& work);
   void handed_out(const HandOut& hand_out);
   /// Notes a call of `next` that timed out. The wait counts with the next hand-out.
   void timed_out(std::chrono::nanoseconds waited) { timed_out_ += waited; }
@@ -196,6 +197,10 @@ class RunMeter {
   std::chrono::nanoseconds timed_out_{0};
   StreamWorks copies_;
   StreamWorks conversions_;
+  StreamWorks device_stages_;
+  /// Name of the device stage, and the trace's copy of it.
+  std::string device_stage_;
+  const char* stage_span_ = "";
   Levels levels_;
   WorkerFigures base_;
 };

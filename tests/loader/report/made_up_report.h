@@ -16,6 +16,7 @@ struct MadeUpReport {
   /// Share of the workers' time. The transform has the rest.
   double read = 0.1;
   double copy = 0.1;
+  double crop = 0;
   double convert = 0;
   double trainer = 0.1;
   double stall = 0.4;
@@ -59,6 +60,10 @@ struct MadeUpReport {
     };
     if (copies) {
       add("copy", copy);
+      if (crop > 0) {
+        add("crop", crop);
+        report.stages.back().on_stream = true;
+      }
       add("convert", convert);
     }
     add("trainer", trainer);

@@ -121,6 +121,12 @@ const Row rows[] = {
      Bound::convert,
      "convert",
      "95.0%"},
+    {"device_stage",
+     {.utilization = 0.3, .crop = 0.8, .convert = 0.15, .stall = 0.6},
+     {},
+     Bound::convert,
+     "crop",
+     "95.0% of the time, 84.2% of it in crop"},
     // No stage is busy, and still the trainer waits.
     {"small_prefetch",
      {.utilization = 0.5, .trainer = 0.7, .stall = 0.3, .copies = false},

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -111,9 +112,9 @@ class ExpandTransform final : public Transform {
                     {"packed", DType::uint8, {}}}};
 };
 
-class PipelinePacked : public ::testing::Test {
+class PipelineStage : public ::testing::Test {
  protected:
-  PipelinePacked() {
+  PipelineStage() {
     options_.batch_size = 12;
     options_.seed = 5;
     options_.epochs = 2;
@@ -161,14 +162,14 @@ class PipelinePacked : public ::testing::Test {
   Report report_;
 };
 
-TEST_F(PipelinePacked, SamplesAreThoseOfWorkers) {
+TEST_F(PipelineStage, SamplesAreThoseOfWorkers) {
   expect_all_right(run());
   EXPECT_THAT(report_.warnings, ::testing::Contains(HasSubstr("made again on the host")));
   options_.slots.micro_batches = 5;
   expect_all_right(run());
 }
 
-TEST_F(PipelinePacked, OnlyUsedBytesAreCopied) {
+TEST_F(PipelineStage, OnlyUsedBytesAreCopied) {
   transform_->length = [](std::uint64_t) { return image_bytes; };
   expect_all_right(run());
   const std::uint64_t of_long_inputs = report_.copied_bytes;
@@ -179,7 +180,24 @@ TEST_F(PipelinePacked, OnlyUsedBytesAreCopied) {
             packed * (image_bytes - DeviceStage::input_unit));
 }
 
-TEST_F(PipelinePacked, AMarkedSampleMayBeBad) {
+TEST_F(PipelineStage, TheReportHasTheStagesTime) {
+  options_.slots.micro_batches = 3;
+  options_.debug.trace = std::make_shared<Trace>();
+  run();
+  std::vector<std::string> names;
+  for (const StageReport& stage : report_.stages) names.push_back(stage.name);
+  EXPECT_THAT(names,
+              ::testing::ElementsAre("read", "transform", "copy", "expand", "convert", "trainer"));
+  const StageReport& stage = report_.stages[3];
+  EXPECT_TRUE(stage.on_stream);
+  EXPECT_EQ(stage.each.count, 3 * report_.batches);
+  EXPECT_GT(stage.busy_seconds, 0);
+  std::ostringstream spans;
+  options_.debug.trace->write_json(spans);
+  EXPECT_THAT(spans.str(), HasSubstr("\"expand\""));
+}
+
+TEST_F(PipelineStage, AMarkedSampleMayBeBad) {
   transform_->on_make = [](std::uint64_t record) {
     return record % 5 == 2 && record % 7 != 0 ? Status::bad("no end of image") : Status::ok();
   };
@@ -206,7 +224,7 @@ TEST_F(PipelinePacked, AMarkedSampleMayBeBad) {
   EXPECT_THAT(error.what(), HasSubstr("no end of image"));
 }
 
-TEST_F(PipelinePacked, ASampleMayFailAfterItWasPacked) {
+TEST_F(PipelineStage, ASampleMayFailAfterItWasPacked) {
   transform_->on_packed = [](std::uint64_t record) {
     return record % 3 == 0 ? Status::bad("too late") : Status::ok();
   };
@@ -224,7 +242,7 @@ TEST_F(PipelinePacked, ASampleMayFailAfterItWasPacked) {
   EXPECT_EQ(report_.bad_records, bad);
 }
 
-TEST_F(PipelinePacked, TheRunEndsWhileTheStageDoesNot) {
+TEST_F(PipelineStage, TheRunEndsWhileTheStageDoesNot) {
   transform_->stage->waits = true;
   Pipeline pipeline(dataset_, transform_, device_, options_);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -236,7 +254,7 @@ TEST_F(PipelinePacked, TheRunEndsWhileTheStageDoesNot) {
   later.join();
 }
 
-TEST_F(PipelinePacked, OtherFieldsHaveNoRoom) {
+TEST_F(PipelineStage, OtherFieldsHaveNoRoom) {
   const SampleSpec spec({{"byte", DType::uint8, {8}}});
   std::vector<std::byte> bytes(8);
   const std::vector<Tensor> places{{bytes.data(), DType::uint8, {8}}};
