@@ -16,7 +16,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <type_traits>
+
 #include "pixel/enqueue.h"
+#include "pixel/source_pixels.h"
 #include "pixel/tile_kernel.h"
 
 namespace millrace::kernels {
@@ -56,6 +59,26 @@ struct CropSample {
   }
 };
 
+/// The weights of a pixel along an axis: `count` of them, for source pixels from `begin` on.
+struct PixelWeights {
+  std::int32_t begin;
+  std::int32_t count;
+  const std::int32_t* weights;
+
+  __device__ PixelWeights(std::int32_t first, std::int32_t taps, const std::int32_t* values)
+      : begin(first), count(taps), weights(values) {}
+  __device__ PixelWeights(const CropHeader& crop, const CropHeader::Axis& axis, std::int32_t pixel,
+                          std::int32_t source)
+      : begin(__ldg(part_of<std::int32_t>(crop, axis.begins_at) + pixel)),
+        count(axis.taps < source - begin ? axis.taps : source - begin),
+        weights(part_of<std::int32_t>(crop, axis.weights_at) + pixel * axis.stride) {}
+};
+
+__device__ inline jpeg::Rgb unpacked(std::uint32_t pixel) {
+  return {static_cast<std::uint8_t>(pixel), static_cast<std::uint8_t>(pixel >> 8U),
+          static_cast<std::uint8_t>(pixel >> 16U)};
+}
+
 /// Copies an image. Where it goes need not be aligned.
 __device__ inline void copy_image(const CropWork& work, const CropSample& sample) {
   const auto* const from = reinterpret_cast<const std::uint8_t*>(sample.input);
@@ -80,6 +103,8 @@ __global__ void __launch_bounds__(tile_threads)
     const CropHeader::Plane& plane = crop.planes[component];
     const std::size_t stride = plane_stride(plane);
     std::uint8_t* const samples = sample.scratch + plane_at(crop, component);
+    const LanePlaces own(plane.steps);
+#pragma unroll 1
     for (std::int32_t row = sample.part; row < plane.rows;
          row += static_cast<std::int32_t>(crop_blocks)) {
       const auto* const ends =
@@ -88,7 +113,8 @@ __global__ void __launch_bounds__(tile_threads)
       for (std::int32_t tile = warp; tile < plane.tiles;
            tile += static_cast<std::int32_t>(tile_warps)) {
         const std::uint32_t begin = tile == 0 ? 0 : __ldg(ends + tile - 1);
-        if (!make_tile_samples(tiles + begin, __ldg(ends + tile) - begin, plane.steps, warps[warp],
+        if (!make_tile_samples(tiles + begin, __ldg(ends + tile) - begin, own, plane.steps,
+                               warps[warp],
                                samples + static_cast<std::size_t>(row) * tile_height * stride +
                                    static_cast<std::size_t>(tile) * tile_width,
                                stride))
@@ -98,42 +124,43 @@ __global__ void __launch_bounds__(tile_threads)
   }
 }
 
+/// The weight of a row that is taken as it is.
+__device__ constexpr std::int32_t whole_weight = 1 << 22;
+
 __global__ void __launch_bounds__(crop_threads) resize_rows(const __grid_constant__ CropWork work) {
-  __shared__ std::uint8_t row[3 * CropHeader::most_width];
+  __shared__ std::uint32_t row[CropHeader::most_width];
   const CropSample sample(work);
   if (sample.crop == nullptr) return;
   const CropHeader& crop = *sample.crop;
-  const CropPixels pixels(crop, sample.scratch);
+  const SourcePixels pixels(crop, sample.scratch);
   const bool vertical_first = crop.vertical_first != 0;
+  const std::int32_t width = crop.width;
   const std::int32_t rows = vertical_first ? work.height : crop.height;
   std::uint8_t* const made =
       vertical_first ? sample.image : sample.scratch + plane_at(crop, crop.components);
   const auto thread = static_cast<std::int32_t>(threadIdx.x);
+#pragma unroll 1
   for (std::int32_t y = sample.part; y < rows; y += static_cast<std::int32_t>(crop_blocks)) {
-    for (std::int32_t x = thread; x < crop.width; x += static_cast<std::int32_t>(crop_threads)) {
-      jpeg::Rgb pixel{};
-      if (vertical_first) {
-        WeightedPixels sum;
-        for_each_weight(crop, crop.vertical, y, crop.height,
-                        [&](std::int32_t from, std::int32_t weight) {
-                          sum.add(pixels.at(crop.x + x, crop.y + from), weight);
-                        });
-        pixel = sum.value();
-      } else {
-        pixel = pixels.at(crop.x + x, crop.y + y);
-      }
-      row[3 * x] = pixel.red;
-      row[3 * x + 1] = pixel.green;
-      row[3 * x + 2] = pixel.blue;
+    const PixelWeights down = vertical_first ? PixelWeights(crop, crop.vertical, y, crop.height)
+                                             : PixelWeights{y, 1, &whole_weight};
+#pragma unroll 1
+    for (std::int32_t x = thread; x < width; x += static_cast<std::int32_t>(crop_threads)) {
+      WeightedPixels sum;
+#pragma unroll 1
+      for (std::int32_t from = 0; from < down.count; ++from)
+        sum.add(pixels.at(x, down.begin + from), __ldg(down.weights + from));
+      const jpeg::Rgb pixel = sum.value();
+      row[x] = pixel.red | std::uint32_t{pixel.green} << 8U | std::uint32_t{pixel.blue} << 16U;
     }
     __syncthreads();
     std::uint8_t* const to = made + static_cast<std::ptrdiff_t>(y) * 3 * work.width;
+#pragma unroll 1
     for (std::int32_t x = thread; x < work.width; x += static_cast<std::int32_t>(crop_threads)) {
+      const PixelWeights across(crop, crop.horizontal, x, width);
       WeightedPixels sum;
-      for_each_weight(crop, crop.horizontal, x, crop.width,
-                      [&](std::int32_t from, std::int32_t weight) {
-                        sum.add({row[3 * from], row[3 * from + 1], row[3 * from + 2]}, weight);
-                      });
+#pragma unroll 1
+      for (std::int32_t tap = 0; tap < across.count; ++tap)
+        sum.add(unpacked(row[across.begin + tap]), __ldg(across.weights + tap));
       const jpeg::Rgb pixel = sum.value();
       to[3 * x] = pixel.red;
       to[3 * x + 1] = pixel.green;
@@ -143,25 +170,51 @@ __global__ void __launch_bounds__(crop_threads) resize_rows(const __grid_constan
   }
 }
 
+/// Passes rows vertically to the image, `count` bytes in each thread: 4, or 1 if rows of bytes are
+/// not multiples of 4.
+template <std::int32_t count>
+__device__ void pass_columns(const CropWork& work, const CropSample& sample) {
+  using Bytes = std::conditional_t<count == 4, std::uint32_t, std::uint8_t>;
+  const CropHeader& crop = *sample.crop;
+  const std::int32_t row_values = 3 * work.width / count;
+  const auto* const between =
+      reinterpret_cast<const Bytes*>(sample.scratch + plane_at(crop, crop.components));
+  auto* const image = reinterpret_cast<Bytes*>(sample.image);
+#pragma unroll 1
+  for (std::int32_t y = sample.part; y < work.height; y += static_cast<std::int32_t>(crop_blocks)) {
+    const PixelWeights down(crop, crop.vertical, y, crop.height);
+#pragma unroll 1
+    for (auto n = static_cast<std::int32_t>(threadIdx.x); n < row_values;
+         n += static_cast<std::int32_t>(crop_threads)) {
+      const Bytes* from = between + static_cast<std::ptrdiff_t>(down.begin) * row_values + n;
+      WeightedSum sums[count];
+#pragma unroll 1
+      for (std::int32_t tap = 0; tap < down.count; ++tap, from += row_values) {
+        const std::uint32_t values = *from;
+        const std::int32_t weight = __ldg(down.weights + tap);
+#pragma unroll
+        for (std::int32_t byte = 0; byte < count; ++byte)
+          sums[byte].add(static_cast<std::uint8_t>(values >> (8 * byte)), weight);
+      }
+      std::uint32_t values = 0;
+#pragma unroll
+      for (std::int32_t byte = 0; byte < count; ++byte)
+        values |= std::uint32_t{sums[byte].value()} << (8 * byte);
+      image[static_cast<std::ptrdiff_t>(y) * row_values + n] = static_cast<Bytes>(values);
+    }
+  }
+}
+
 __global__ void __launch_bounds__(crop_threads)
     resize_columns(const __grid_constant__ CropWork work) {
   const CropSample sample(work);
   if (sample.input == nullptr) return;
   if (sample.crop == nullptr) return copy_image(work, sample);
   if (sample.crop->vertical_first != 0) return;
-  const CropHeader& crop = *sample.crop;
-  const std::uint8_t* const between = sample.scratch + plane_at(crop, crop.components);
-  const std::int32_t row_bytes = 3 * work.width;
-  for (std::int32_t y = sample.part; y < work.height; y += static_cast<std::int32_t>(crop_blocks))
-    for (auto n = static_cast<std::int32_t>(threadIdx.x); n < row_bytes;
-         n += static_cast<std::int32_t>(crop_threads)) {
-      WeightedSum sum;
-      for_each_weight(crop, crop.vertical, y, crop.height,
-                      [&](std::int32_t from, std::int32_t weight) {
-                        sum.add(between[static_cast<std::ptrdiff_t>(from) * row_bytes + n], weight);
-                      });
-      sample.image[static_cast<std::ptrdiff_t>(y) * row_bytes + n] = sum.value();
-    }
+  if (work.width % 4 == 0 && reinterpret_cast<std::uintptr_t>(work.images) % 4 == 0)
+    pass_columns<4>(work, sample);
+  else
+    pass_columns<1>(work, sample);
 }
 
 inline cudaError_t load_crop() {

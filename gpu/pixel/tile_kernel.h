@@ -6,10 +6,13 @@
 //
 //   masks      Lanes 0 to 7 read a block's mask each. Sums over the lanes give the offsets of the
 //              masks, and of each block's values.
-//   values     Each lane reads every 32nd value's nibble. Votes number the escaped ones.
+//   values     Each lane reads the byte with two values' nibbles of each 64. Votes number the
+//              escaped ones.
 //   blocks     Each lane finds the values of two places of each block: it counts the mask's bits
 //              before them. It dequantises them into shared memory.
 //   transform  Each lane transforms two columns, then two rows, and writes 2 x 8 samples.
+//
+// A loop that is not unrolled is one loop of the machine code (tests/gpu/kernel_counts.py).
 //
 // Tiles are untrusted. A part is read only if it lies in the tile, and a tile must end where the
 // table of its row says.
@@ -56,8 +59,9 @@ constexpr ZigzagTable make_zigzag() {
 __device__ constexpr ZigzagTable zigzag_table = make_zigzag();
 
 /// A warp's shared memory.
-struct TileScratch {
-  /// Values of int16 from one block to the next. The blocks' columns then lie in different banks.
+struct alignas(16) TileScratch {
+  /// Values of int16 from one block to the next. The blocks' columns then lie in different banks,
+  /// and rows at multiples of 16 bytes.
   static constexpr unsigned block_stride = 72;
 
   std::int16_t values[blocks_of_tile * (values_of_block - 1) + 8];
@@ -66,6 +70,7 @@ struct TileScratch {
 
 /// Sum of the values of the lanes up to the calling one, among groups of eight lanes.
 __device__ inline std::uint32_t sum_up_to(std::uint32_t value) {
+#pragma unroll
   for (unsigned delta = 1; delta < blocks_of_tile; delta *= 2) {
     const std::uint32_t before = __shfl_up_sync(all_lanes, value, delta, blocks_of_tile);
     if (threadIdx.x % blocks_of_tile >= delta) value += before;
@@ -73,12 +78,35 @@ __device__ inline std::uint32_t sum_up_to(std::uint32_t value) {
   return value;
 }
 
+__device__ inline std::uint32_t bits_in(std::uint32_t bits) {
+  return static_cast<std::uint32_t>(__popc(bits));
+}
+
+/// The two places of each block that a lane fills, and their quantisation steps.
+struct LanePlaces {
+  unsigned places[2];
+  std::int32_t steps[2];
+  /// All ones for a place below a block's first row, else 0.
+  std::int32_t below[2];
+
+  __device__ explicit LanePlaces(const std::uint8_t* plane_steps) {
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      places[half] = zigzag_table.places[half * 32 + threadIdx.x % 32];
+      steps[half] = __ldg(plane_steps + places[half]);
+      below[half] = places[half] >= 8 ? -1 : 0;
+    }
+  }
+};
+
 /// A tile's bytes, and the masks of its blocks: block n's in lane n.
 struct TileReader {
   const std::uint8_t* tile;
   std::uint32_t bytes;
-  std::uint32_t dc_bits = 0;
-  std::uint64_t mask = 0;
+  std::uint32_t low_mask = 0;
+  std::uint32_t high_mask = 0;
+  /// The block's DC coefficient, in lanes n, n + 8 ...
+  std::int16_t dc = 0;
   /// Number of values before those of the block, and of all blocks.
   std::uint32_t before = 0;
   std::uint32_t count = 0;
@@ -95,103 +123,123 @@ struct TileReader {
   __device__ bool read_masks() {
     constexpr std::uint32_t fixed = 7;
     if (bytes < fixed) return false;
-    dc_bits = byte(2);
+    const std::uint32_t dc_bits = byte(2);
     if (dc_bits > 13 || bytes < fixed + dc_bits) return false;
-    const std::uint32_t lengths = word(3 + dc_bits);
     const unsigned lane = threadIdx.x % 32;
+    const std::uint32_t bit = lane % blocks_of_tile * dc_bits;
+    const std::uint32_t field = word(3 + bit / 8) >> bit % 8 & ((1U << dc_bits) - 1);
+    dc = static_cast<std::int16_t>((byte(0) | byte(1) << 8U) + field);
+    const std::uint32_t lengths = word(3 + dc_bits);
     const std::uint32_t length = lane < blocks_of_tile ? lengths >> (4 * lane) & 15U : 0;
     if (__ballot_sync(all_lanes, length > 8) != 0) return false;
     const std::uint32_t end = fixed + dc_bits + sum_up_to(length);
     nibbles_at = __shfl_sync(all_lanes, end, blocks_of_tile - 1);
     if (nibbles_at > bytes) return false;
-    for (std::uint32_t n = 0; n < length; ++n)
-      mask |= std::uint64_t{byte(end - length + n)} << (8 * n);
-    if (__ballot_sync(all_lanes, (mask >> 63U) != 0) != 0) return false;
-    const auto own = static_cast<std::uint32_t>(__popcll(mask));
+    const std::uint8_t* const own_mask = tile + (end - length);
+#pragma unroll
+    for (std::uint32_t n = 0; n < 8; ++n)
+      if (n < length)
+        (n < 4 ? low_mask : high_mask) |= std::uint32_t{__ldg(own_mask + n)} << n % 4 * 8;
+    if (__ballot_sync(all_lanes, high_mask >> 31U != 0) != 0) return false;
+    const std::uint32_t own = bits_in(low_mask) + bits_in(high_mask);
     const std::uint32_t sum = sum_up_to(own);
     before = sum - own;
     count = __shfl_sync(all_lanes, sum, blocks_of_tile - 1);
     return true;
   }
 
+  /// Reads the byte at `at`, which follows an escape, into the value. Returns whether it stands for
+  /// a value of two bytes.
+  __device__ bool read_escape(std::uint32_t at, std::int32_t& value) const {
+    const std::uint32_t escape = at < bytes ? byte(at) : 0;
+    value = static_cast<std::int8_t>(escape);
+    return escape == 0x80;
+  }
+
   /// Reads all values but the DC coefficients. Returns false in all lanes for a corrupt tile.
   __device__ bool read_values(std::int16_t* values) const {
     const unsigned lane = threadIdx.x % 32;
     const std::uint32_t lower_lanes = (1U << lane) - 1;
-    const std::uint32_t escapes_at = nibbles_at + (count + 1) / 2;
-    if (escapes_at > bytes) return false;
-    std::uint32_t escapes = 0;
-    std::uint32_t wide_rounds = 0;  // bit n: this lane's value of round n has two bytes
-    for (std::uint32_t round = 0; round * 32 < count; ++round) {
-      const std::uint32_t n = round * 32 + lane;
-      const std::uint32_t nibble = n < count ? byte(nibbles_at + n / 2) >> (n % 2 * 4) & 15U : 1;
-      const std::uint32_t escaped = __ballot_sync(all_lanes, nibble == 0);
-      std::int32_t value = static_cast<std::int32_t>(nibble ^ 8U) - 8;
-      if (nibble == 0) {
-        const std::uint32_t at =
-            escapes_at + escapes + static_cast<std::uint32_t>(__popc(escaped & lower_lanes));
-        const std::uint32_t escape = at < bytes ? byte(at) : 0;
-        value = static_cast<std::int8_t>(escape);
-        if (escape == 0x80) wide_rounds |= 1U << round;
-      }
-      if (n < count) values[n] = static_cast<std::int16_t>(value);
-      escapes += static_cast<std::uint32_t>(__popc(escaped));
+    std::uint32_t at = nibbles_at + (count + 1) / 2;
+    if (at > bytes) return false;
+    std::uint32_t wide = 0;  // bits 2n and 2n + 1: this lane's values of round n have two bytes
+#pragma unroll 1
+    for (std::uint32_t round = 0; round * 64 < count; ++round) {
+      const std::uint32_t n = round * 64 + 2 * lane;
+      std::uint32_t nibbles = n < count ? byte(nibbles_at + n / 2) : 0x11;
+      if (n + 1 == count) nibbles |= 0x10U;
+      const std::uint32_t low = nibbles & 15U;
+      const std::uint32_t high = nibbles >> 4U;
+      const std::uint32_t low_escapes = __ballot_sync(all_lanes, low == 0);
+      const std::uint32_t high_escapes = __ballot_sync(all_lanes, high == 0);
+      const std::uint32_t own =
+          at + bits_in(low_escapes & lower_lanes) + bits_in(high_escapes & lower_lanes);
+      std::int32_t first = static_cast<std::int32_t>(low ^ 8U) - 8;
+      std::int32_t second = static_cast<std::int32_t>(high ^ 8U) - 8;
+      if (low == 0 && read_escape(own, first)) wide |= 1U << 2 * round;
+      if (high == 0 && read_escape(own + (low == 0 ? 1 : 0), second)) wide |= 2U << 2 * round;
+      if (n < count)
+        *reinterpret_cast<std::uint32_t*>(values + n) =
+            static_cast<std::uint32_t>(first & 0xFFFF) | static_cast<std::uint32_t>(second) << 16U;
+      at += bits_in(low_escapes) + bits_in(high_escapes);
     }
-    return read_wide(values, wide_rounds, escapes_at + escapes);
-  }
-
-  /// Reads the values of two bytes, which begin at `at`. Returns whether the tile ends behind them.
-  __device__ bool read_wide(std::int16_t* values, std::uint32_t rounds, std::uint32_t at) const {
-    const unsigned lane = threadIdx.x % 32;
-    for (std::uint32_t round = 0; round * 32 < count; ++round) {
-      const std::uint32_t wide = __ballot_sync(all_lanes, (rounds >> round & 1U) != 0);
-      if ((wide >> lane & 1U) != 0) {
-        const std::uint32_t own =
-            at + 2 * static_cast<std::uint32_t>(__popc(wide & ((1U << lane) - 1)));
-        if (own + 2 <= bytes)
-          values[round * 32 + lane] = static_cast<std::int16_t>(byte(own) | byte(own + 1) << 8U);
-      }
-      at += 2 * static_cast<std::uint32_t>(__popc(wide));
-    }
+    if (__ballot_sync(all_lanes, wide != 0) != 0) at = read_wide(values, wide, at);
     __syncwarp(all_lanes);
     return at == bytes;
   }
 
-  __device__ std::int16_t dc(unsigned block) const {
-    const std::uint32_t bit = block * dc_bits;
-    const std::uint32_t field = word(3 + bit / 8) >> bit % 8 & ((1U << dc_bits) - 1);
-    return static_cast<std::int16_t>((byte(0) | byte(1) << 8U) + field);
+  /// Reads the values of two bytes, which begin at `at`. Returns where they end.
+  __device__ std::uint32_t read_wide(std::int16_t* values, std::uint32_t wide,
+                                     std::uint32_t at) const {
+    const unsigned lane = threadIdx.x % 32;
+    const std::uint32_t lower_lanes = (1U << lane) - 1;
+#pragma unroll 1
+    for (std::uint32_t round = 0; round * 64 < count; ++round, wide >>= 2U) {
+      const std::uint32_t first = __ballot_sync(all_lanes, (wide & 1U) != 0);
+      const std::uint32_t second = __ballot_sync(all_lanes, (wide & 2U) != 0);
+      std::uint32_t own = at + 2 * (bits_in(first & lower_lanes) + bits_in(second & lower_lanes));
+#pragma unroll
+      for (std::uint32_t n = 0; n < 2; ++n) {
+        if ((wide >> n & 1U) == 0) continue;
+        if (own + 2 <= bytes)
+          values[round * 64 + 2 * lane + n] =
+              static_cast<std::int16_t>(byte(own) | byte(own + 1) << 8U);
+        own += 2;
+      }
+      at += 2 * (bits_in(first) + bits_in(second));
+    }
+    return at;
   }
 
   /// Writes the dequantised blocks. Returns a bit for each block that has values below its first
   /// row.
-  __device__ std::uint32_t fill_blocks(const std::uint8_t* steps, TileScratch& scratch) const {
+  __device__ std::uint32_t fill_blocks(const LanePlaces& own, const std::uint8_t* steps,
+                                       TileScratch& scratch) const {
     const unsigned lane = threadIdx.x % 32;
-    unsigned places[2];
-    std::int32_t own_steps[2];
-    for (unsigned half = 0; half < 2; ++half) {
-      places[half] = zigzag_table.places[half * 32 + lane];
-      own_steps[half] = __ldg(steps + places[half]);
-    }
+    const std::uint32_t lane_bit = 1U << lane;
+    const std::uint32_t firsts = before | bits_in(low_mask) << 16U;
     std::uint32_t deep = 0;
+#pragma unroll
     for (unsigned block = 0; block < blocks_of_tile; ++block) {
-      const std::uint64_t stored = __shfl_sync(all_lanes, mask, static_cast<int>(block));
-      const std::uint32_t first = __shfl_sync(all_lanes, before, static_cast<int>(block));
-      bool is_deep = false;
-      for (unsigned half = 0; half < 2; ++half) {
-        const unsigned n = half * 32 + lane;
-        std::int32_t value = 0;
-        if (n == values_of_block - 1)
-          value = dc(block);
-        else if ((stored >> n & 1U) != 0)
-          value = scratch.values[first + static_cast<std::uint32_t>(
-                                             __popcll(stored & ((std::uint64_t{1} << n) - 1)))];
-        is_deep = is_deep || (places[half] >= 8 && value != 0);
-        scratch.blocks[block * TileScratch::block_stride + places[half]] =
-            jpeg::wrapped(value * own_steps[half]);
-      }
-      if (__ballot_sync(all_lanes, is_deep) != 0) deep |= 1U << block;
+      const auto of_block = static_cast<int>(block);
+      const std::uint32_t low = __shfl_sync(all_lanes, low_mask, of_block);
+      const std::uint32_t high = __shfl_sync(all_lanes, high_mask, of_block);
+      const std::uint32_t first = __shfl_sync(all_lanes, firsts, of_block);
+      const std::int16_t* const values = scratch.values + (first & 0xFFFFU);
+      std::int32_t value[2] = {};
+      if ((low & lane_bit) != 0) value[0] = values[bits_in(low & (lane_bit - 1))];
+      if ((high & lane_bit) != 0)
+        value[1] = values[(first >> 16U) + bits_in(high & (lane_bit - 1))];
+#pragma unroll
+      for (unsigned half = 0; half < 2; ++half)
+        scratch.blocks[block * TileScratch::block_stride + own.places[half]] =
+            jpeg::wrapped(value[half] * own.steps[half]);
+      const std::int32_t below = (value[0] & own.below[0]) | (value[1] & own.below[1]);
+      if (__ballot_sync(all_lanes, below != 0) != 0) deep |= 1U << block;
     }
+    __syncwarp(all_lanes);
+    if (lane < blocks_of_tile)
+      scratch.blocks[lane * TileScratch::block_stride] = jpeg::wrapped(dc * __ldg(steps));
     __syncwarp(all_lanes);
     return deep;
   }
@@ -201,24 +249,35 @@ struct TileReader {
 __device__ inline void transform_blocks(TileScratch& scratch, std::uint32_t deep,
                                         std::uint8_t* samples, std::size_t stride) {
   const unsigned lane = threadIdx.x % 32;
-  for (unsigned n = lane; n < blocks_of_tile * 8; n += 32) {
-    std::int16_t* const column = scratch.blocks + n / 8 * TileScratch::block_stride + n % 8;
-    if ((deep >> n / 8 & 1U) != 0) {
-      jpeg::transform_eight(column, 8, jpeg::idct::first_shift);
+#pragma unroll 1
+  for (unsigned column = lane; column < blocks_of_tile * 8; column += 32) {
+    std::int16_t* const values =
+        scratch.blocks + column / 8 * TileScratch::block_stride + column % 8;
+    if ((deep >> column / 8 & 1U) != 0) {
+      jpeg::transform_eight(values, 8, jpeg::idct::first_shift);
       continue;
     }
     // libjpeg-turbo's short cut
-    const std::int16_t value = jpeg::wrapped(column[0] * (1 << jpeg::idct::kept_bits));
-    for (unsigned row = 0; row < 8; ++row) column[row * 8] = value;
+    const std::int16_t value = jpeg::wrapped(values[0] * (1 << jpeg::idct::kept_bits));
+#pragma unroll
+    for (unsigned n = 0; n < 8; ++n) values[n * 8] = value;
   }
   __syncwarp(all_lanes);
-  for (unsigned n = lane; n < blocks_of_tile * 8; n += 32) {
-    std::int16_t* const row = scratch.blocks + n / 8 * TileScratch::block_stride + n % 8 * 8;
-    jpeg::transform_eight(row, 1, jpeg::idct::second_shift);
+#pragma unroll 1
+  for (unsigned row = lane; row < blocks_of_tile * 8; row += 32) {
+    const uint4 stored = *reinterpret_cast<const uint4*>(
+        scratch.blocks + row / 8 * TileScratch::block_stride + row % 8 * 8);
+    const std::uint32_t pairs[] = {stored.x, stored.y, stored.z, stored.w};
+    std::int16_t values[8];
+#pragma unroll
+    for (unsigned n = 0; n < 8; ++n)
+      values[n] = static_cast<std::int16_t>(pairs[n / 2] >> (n % 2 * 16));
+    jpeg::transform_eight(values, 1, jpeg::idct::second_shift);
     std::uint32_t words[2] = {};
-    for (unsigned column = 0; column < 8; ++column)
-      words[column / 4] |= std::uint32_t{jpeg::clamped(row[column] + 128)} << (column % 4 * 8);
-    *reinterpret_cast<uint2*>(samples + n % 8 * stride + n / 8 * 8) =
+#pragma unroll
+    for (unsigned n = 0; n < 8; ++n)
+      words[n / 4] |= std::uint32_t{jpeg::clamped(values[n] + 128)} << (n % 4 * 8);
+    *reinterpret_cast<uint2*>(samples + row % 8 * stride + row / 8 * 8) =
         make_uint2(words[0], words[1]);
   }
   __syncwarp(all_lanes);
@@ -226,16 +285,20 @@ __device__ inline void transform_blocks(TileScratch& scratch, std::uint32_t deep
 
 /// Makes a tile's samples. Returns false in all lanes for a corrupt tile, whose samples are grey.
 __device__ inline bool make_tile_samples(const std::uint8_t* tile, std::uint32_t bytes,
-                                         const std::uint8_t* steps, TileScratch& scratch,
-                                         std::uint8_t* samples, std::size_t stride) {
+                                         const LanePlaces& own, const std::uint8_t* steps,
+                                         TileScratch& scratch, std::uint8_t* samples,
+                                         std::size_t stride) {
   TileReader reader(tile, bytes);
   if (!reader.read_masks() || !reader.read_values(scratch.values)) {
-    for (unsigned n = threadIdx.x % 32; n < blocks_of_tile * 8; n += 32)
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      const unsigned n = half * 32 + threadIdx.x % 32;
       *reinterpret_cast<uint2*>(samples + n % 8 * stride + n / 8 * 8) =
           make_uint2(grey_sample * 0x01010101U, grey_sample * 0x01010101U);
+    }
     return false;
   }
-  transform_blocks(scratch, reader.fill_blocks(steps, scratch), samples, stride);
+  transform_blocks(scratch, reader.fill_blocks(own, steps, scratch), samples, stride);
   return true;
 }
 

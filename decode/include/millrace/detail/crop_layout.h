@@ -46,11 +46,12 @@ MILLRACE_HOST_DEVICE inline std::size_t plane_stride(const CropHeader::Plane& pl
 /// Returns the offset in a sample's scratch of a component's samples. That of the component after
 /// the last one is the offset of the rows between the passes.
 MILLRACE_HOST_DEVICE inline std::size_t plane_at(const CropHeader& crop, std::int32_t component) {
-  std::size_t at = 0;
-  for (std::int32_t n = 0; n < component; ++n)
-    at +=
-        plane_stride(crop.planes[n]) * static_cast<std::size_t>(crop.planes[n].rows) * tile_height;
-  return at;
+  const auto bytes = [&](std::int32_t n) {
+    return n < component ? plane_stride(crop.planes[n]) *
+                               static_cast<std::size_t>(crop.planes[n].rows) * tile_height
+                         : 0;
+  };
+  return bytes(0) + bytes(1) + bytes(2);
 }
 
 /// Samples' scratch begins at multiples of this, in bytes.
