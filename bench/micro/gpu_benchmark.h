@@ -62,6 +62,7 @@ inline bool& all_right() {
 }
 
 void register_conversions();
+void register_crops();
 void register_launches();
 void register_mixes();
 void register_pinned_allocations();

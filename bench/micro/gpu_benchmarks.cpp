@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//   millrace_gpu_benchmarks [--small] [--benchmark_filter=...]
+//   millrace_gpu_benchmarks [--small] [--photos FOLDER] [--benchmark_filter=...]
 //
 // Needs a GPU; without one it prints a message and exits with 77. With --small every benchmark runs
-// on few samples, to test the program or to run it under a sanitizer.
+// on few samples, to test the program or to run it under a sanitizer. The crops are made of the
+// JPEGs in FOLDER.
 #include <cstdio>
 #include <cstring>
 #include <exception>
 
+#include "micro/crop_batch.h"
 #include "micro/gpu_benchmark.h"
 
 namespace {
@@ -25,10 +27,21 @@ int take_small(int argc, char** argv) {
   return static_cast<int>(end - argv);
 }
 
+/// Removes --photos and its folder; returns the number of arguments left.
+int take_photos(int argc, char** argv) {
+  char** const end = argv + argc;
+  char** const at = std::find_if(
+      argv, end, [](const char* argument) { return std::strcmp(argument, "--photos") == 0; });
+  if (end - at < 2) return argc;
+  micro::photographs_folder() = at[1];
+  std::copy(at + 2, end, at);
+  return argc - 2;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
-  argc = take_small(argc, argv);
+  argc = take_photos(take_small(argc, argv), argv);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   try {
@@ -39,6 +52,7 @@ int main(int argc, char** argv) try {
   }
   micro::register_conversions();
   micro::register_mixes();
+  micro::register_crops();
   micro::register_pinned_allocations();
   micro::register_launches();
   benchmark::RunSpecifiedBenchmarks();

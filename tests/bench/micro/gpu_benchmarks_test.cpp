@@ -4,13 +4,16 @@
 // with the host's, and has the counters for the table of tests/gpu.
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "support/jpeg_samples.h"
 #include "support/run_program.h"
+#include "support/temporary_folder.h"
 
 namespace millrace {
 namespace {
@@ -20,9 +23,12 @@ using testing::run_program;
 using Json = nlohmann::json;
 
 /// Runs the benchmarks that match `filter`; returns the results by name.
-std::map<std::string, Json> runs_of(const std::string& filter) {
-  const auto result = run_program({MILLRACE_GPU_BENCHMARKS, "--small", "--benchmark_format=json",
-                                   "--benchmark_filter=" + filter});
+std::map<std::string, Json> runs_of(const std::string& filter,
+                                    const std::vector<std::string>& options = {}) {
+  std::vector<std::string> command = {MILLRACE_GPU_BENCHMARKS, "--small", "--benchmark_format=json",
+                                      "--benchmark_filter=" + filter};
+  command.insert(command.end(), options.begin(), options.end());
+  const auto result = run_program(command);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const Json json = Json::parse(result.out);
   std::map<std::string, Json> runs;
@@ -49,6 +55,41 @@ TEST(GpuBenchmarks, TimeKernelsBesideCopiesAtFourSizes) {
     for (const char* kind : {"mixup", "cutmix"}) expected.insert("Mix/" + shape + kind);
   }
   EXPECT_EQ(names, expected);
+}
+
+TEST(GpuBenchmarks, TimeCropsAndCountTheirWork) {
+  const testing::TemporaryFolder folder;
+  for (unsigned n = 0; n < 3; ++n) {
+    const testing::Bytes jpeg =
+        testing::encode(testing::noise(150, 120, n), testing::encodings().front());
+    std::ofstream(folder / (std::to_string(n) + ".jpg"), std::ios::binary)
+        .write(reinterpret_cast<const char*>(jpeg.data()),
+               static_cast<std::streamsize>(jpeg.size()));
+  }
+  const auto runs = runs_of("Crop", {"--photos", folder.path().string()});
+  ASSERT_EQ(runs.size(), 3U);
+  for (const auto& [name, run] : runs) {
+    EXPECT_FALSE(run.value("error_occurred", false)) << name << run.value("error_message", "");
+    // 224 columns are 7 warps in a round of each row.
+    EXPECT_DOUBLE_EQ(run.at("across_warps"), 7 * run.at("rows").get<double>()) << name;
+    EXPECT_EQ(run.at("across_rounds"), run.at("rows")) << name;
+    EXPECT_GT(run.at("tile_warps").get<double>(), 0) << name;
+    EXPECT_LE(run.at("tile_rounds"), run.at("tile_warps")) << name;
+    EXPECT_LE(run.at("source_pixels").get<double>(), 150 * 120) << name;
+    EXPECT_GE(64 * run.at("value_warps").get<double>(), run.at("values")) << name;
+  }
+  EXPECT_LE(runs.at("CropCounts/224").at("packed").get<double>(), 1);
+  for (const char* name : {"Crop/224/64", "Crop/224/256"}) {
+    EXPECT_GT(runs.at(name).at("samples_per_second").get<double>(), 0);
+    EXPECT_EQ(runs.at(name).at("samples_per_launch"), 2);
+  }
+}
+
+TEST(GpuBenchmarks, TellThatCropsNeedPhotographs) {
+  for (const auto& [name, run] : runs_of("Crop")) {
+    EXPECT_TRUE(run.at("error_occurred")) << name;
+    EXPECT_THAT(run.at("error_message").get<std::string>(), HasSubstr("--photos FOLDER")) << name;
+  }
 }
 
 TEST(GpuBenchmarks, TellTheBandwidthAndWhatPinnedMemoryCosts) {

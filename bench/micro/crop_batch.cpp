@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "micro/crop_batch.h"
+
+#include <millrace/detail/crop_layout.h>
+#include <millrace/detail/jpeg_recoder.h>
+#include <millrace/geometry.h>
+#include <millrace/random.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+namespace millrace::micro {
+namespace {
+
+/// As in the kernels (gpu/pixel/crop_kernel.h).
+constexpr std::int32_t warp = 32, block_warps = 8, tile_warps = 4, blocks_of_sample = 16;
+
+std::int32_t parts(std::int32_t all, std::int32_t of) { return (all + of - 1) / of; }
+
+std::vector<std::byte> read_bytes(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<char> all{std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::byte> bytes(all.size());
+  std::memcpy(bytes.data(), all.data(), all.size());
+  return bytes;
+}
+
+/// Number of coefficients that a tile stores.
+std::int32_t values_of(const std::uint8_t* tile) {
+  const std::size_t lengths_at = 3 + std::size_t{tile[2]};
+  std::uint32_t lengths = 0;
+  std::memcpy(&lengths, tile + lengths_at, sizeof lengths);
+  std::size_t bytes = 0;
+  for (unsigned block = 0; block < 8; ++block) bytes += lengths >> (4 * block) & 15U;
+  std::int32_t values = 0;
+  for (std::size_t n = 0; n < bytes; ++n)
+    values += std::popcount(tile[lengths_at + sizeof lengths + n]);
+  return values;
+}
+
+}  // namespace
+
+std::filesystem::path& photographs_folder() {
+  static std::filesystem::path folder;
+  return folder;
+}
+
+std::vector<CropRecord> crop_records(const std::filesystem::path& folder, std::size_t most) {
+  std::vector<std::filesystem::path> paths;
+  std::vector<CropRecord> records;
+  if (folder.empty() || !std::filesystem::is_directory(folder)) return records;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string kind = entry.path().extension().string();
+    if (kind == ".JPEG" || kind == ".jpeg" || kind == ".jpg") paths.push_back(entry.path());
+  }
+  std::ranges::sort(paths);
+  JpegRecoder recoder(std::make_shared<DecodeBudget>());
+  const std::size_t count = std::min(most, paths.size());
+  for (std::size_t n = 0; n < count; ++n)
+    if (CropRecord record;
+        recoder.store_pixels(read_bytes(paths[n * paths.size() / count]), record).is_ok())
+      records.push_back(record);
+  return records;
+}
+
+CropAxis CropBatch::Axis::make(const ResampleAxis::Wanted& wanted) {
+  axis.make(wanted);
+  begins.clear();
+  weights.clear();
+  for (int pixel = 0; pixel < axis.count(); ++pixel) {
+    begins.push_back(axis.begin(pixel));
+    weights.insert(weights.end(), axis.weights(pixel).begin(), axis.weights(pixel).end());
+  }
+  return {begins, weights, axis.taps()};
+}
+
+bool CropBatch::add(std::span<const std::byte> record, std::size_t number) {
+  if (!packer_.open(record).is_ok()) return false;
+  Random random(5, number);
+  const auto draw = [&] { return random.uniform(); };
+  const Region box = random_resized_crop(packer_.size(), {0.08, 1}, {3.0 / 4, 4.0 / 3}, draw);
+  const Resampling resampling{
+      .from = {box.width, box.height}, .to = {side, side}, .window = {0, 0, side, side}};
+  const auto wanted = [](int from, bool mirrored) {
+    return ResampleAxis::Wanted{from, 0,    static_cast<float>(from), side,
+                                0,    side, Interpolation::bilinear,  mirrored};
+  };
+  Crop crop;
+  crop.horizontal = horizontal_.make(wanted(box.width, draw() < 0.5));
+  crop.vertical = vertical_.make(wanted(box.height, false));
+  crop.region = {box.x + horizontal_.axis.first(), box.y + vertical_.axis.first(),
+                 horizontal_.axis.needed(), vertical_.axis.needed()};
+  crop.vertical_first = vertical_first(resampling);
+  const std::size_t begin = places_.size();
+  places_.resize(begin + image_bytes);
+  std::size_t bytes = 0;
+  if (packer_.pack(crop, scratch_bytes, std::span(places_).subspan(begin), bytes).is_ok() &&
+      bytes > 0)
+    return true;
+  places_.resize(begin);
+  return false;
+}
+
+const CropHeader& CropBatch::crop(std::size_t sample) const {
+  return *crop_at(places_.data() + sample * image_bytes);
+}
+
+void CropCounts::add(const CropHeader& crop) {
+  ++crops_;
+  sums_["packed_bytes"] += crop.bytes;
+  sums_["plane_bytes"] += static_cast<double>(plane_at(crop, crop.components));
+  sums_["source_pixels"] += crop.width * static_cast<double>(crop.height);
+  sums_["vertical_first"] += crop.vertical_first;
+  add_tiles(crop);
+  add_passes(crop);
+}
+
+void CropCounts::add_tiles(const CropHeader& crop) {
+  struct OfWarp {
+    std::int32_t tiles = 0, value_rounds = 0;
+  };
+  std::array<std::array<OfWarp, tile_warps>, blocks_of_sample> of_warps{};
+  for (std::int32_t component = 0; component < crop.components; ++component) {
+    const CropHeader::Plane& plane = crop.planes[component];
+    for (std::int32_t row = 0; row < plane.rows; ++row) {
+      const auto* const ends =
+          part_of<std::uint32_t>(crop, part_of<std::uint32_t>(crop, plane.rows_at)[row]);
+      const auto* const tiles = reinterpret_cast<const std::uint8_t*>(ends + plane.tiles);
+      for (std::int32_t tile = 0; tile < plane.tiles; ++tile) {
+        const std::int32_t values = values_of(tiles + (tile == 0 ? 0 : ends[tile - 1]));
+        OfWarp& of_warp = of_warps[static_cast<std::size_t>(row % blocks_of_sample)]
+                                  [static_cast<std::size_t>(tile % tile_warps)];
+        ++of_warp.tiles;
+        of_warp.value_rounds += parts(values, 2 * warp);
+        sums_["values"] += values;
+        sums_["value_warps"] += parts(values, 2 * warp);
+      }
+      sums_["tile_warps"] += plane.tiles;
+    }
+    sums_["tile_rows"] += plane.rows;
+  }
+  for (const auto& of_block : of_warps) {
+    const OfWarp& slowest = *std::ranges::max_element(of_block, {}, &OfWarp::tiles);
+    sums_["tile_rounds"] += slowest.tiles;
+    sums_["value_rounds"] += slowest.value_rounds;
+  }
+}
+
+void CropCounts::add_passes(const CropHeader& crop) {
+  constexpr std::int32_t side = CropBatch::side;
+  const bool vertical_first = crop.vertical_first != 0;
+  const std::int32_t rows = vertical_first ? side : crop.height;
+  const auto count = [&](const std::string& name, std::int32_t passes, std::int32_t width,
+                         std::int32_t taps) {
+    const std::int32_t warps = parts(width, warp);
+    const std::int32_t rounds = parts(warps, block_warps);
+    sums_[name + "_warps"] += passes * warps;
+    sums_[name + "_rounds"] += passes * rounds;
+    sums_[name + "_tap_warps"] += passes * warps * taps;
+    sums_[name + "_tap_rounds"] += passes * rounds * taps;
+  };
+  sums_["rows"] += rows;
+  sums_["down_rows"] += vertical_first ? 0 : side;
+  count("plain", vertical_first ? 0 : rows, crop.width, 1);
+  count("summed", vertical_first ? rows : 0, crop.width, crop.vertical.taps);
+  count("across", rows, side, crop.horizontal.taps);
+  count("down", vertical_first ? 0 : side, 3 * side / 4, crop.vertical.taps);
+}
+
+std::map<std::string, double> CropCounts::means() const {
+  std::map<std::string, double> means;
+  for (const auto& [name, sum] : sums_) means[name] = sum / std::max(crops_, 1.0);
+  if (drawn_ > 0) means["packed"] = crops_ / drawn_;
+  return means;
+}
+
+}  // namespace millrace::micro

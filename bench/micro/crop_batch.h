@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random 224 px crops of photographs, packed for `CropWork`, and counts of the kernels' work.
+#pragma once
+
+#include <millrace/crop_work.h>
+#include <millrace/detail/crop_packer.h>
+#include <millrace/detail/resample.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace millrace::micro {
+
+/// Folder of the photographs (`--photos`); `main` sets it. Empty without the option.
+std::filesystem::path& photographs_folder();
+
+/// A photograph as a record of the form `coefficients`.
+using CropRecord = std::vector<std::byte>;
+
+/// Returns the records of at most `most` JPEGs in the folder, evenly spaced by their names.
+std::vector<CropRecord> crop_records(const std::filesystem::path& folder, std::size_t most);
+
+/// A batch of packed crops, as the train recipe draws and packs them.
+class CropBatch {
+ public:
+  static constexpr std::int32_t side = 224;
+  static constexpr std::size_t image_bytes = std::size_t{3} * side * side;
+  /// Limits of a pipeline: a packed crop takes the image's own place, with this much scratch.
+  static constexpr std::size_t scratch_bytes = std::size_t{768} << 10U;
+
+  /// Packs the random crop of a number. Returns false, and adds nothing, if it does not fit.
+  bool add(std::span<const std::byte> record, std::size_t number);
+  void clear() { places_.clear(); }
+  std::size_t size() const { return places_.size() / image_bytes; }
+  const CropHeader& crop(std::size_t sample) const;
+  const std::vector<std::byte>& places() const { return places_; }
+  std::vector<std::uint8_t> packed() const { return std::vector<std::uint8_t>(size(), 1); }
+
+ private:
+  struct Axis {
+    ResampleAxis axis;
+    std::vector<std::int32_t> begins, weights;
+    CropAxis make(const ResampleAxis::Wanted& wanted);
+  };
+  CropPacker packer_;
+  Axis horizontal_, vertical_;
+  std::vector<std::byte> places_;
+};
+
+/// Sums of the work of crops. "warps" counts a loop's passes over all warps of the sample's blocks;
+/// "rounds" counts the passes of the slowest warp of each block.
+class CropCounts {
+ public:
+  void add_drawn() { ++drawn_; }
+  void add(const CropHeader& crop);
+  /// Means over the added crops, and the share of the drawn ones that was added.
+  std::map<std::string, double> means() const;
+
+ private:
+  void add_tiles(const CropHeader& crop);
+  void add_passes(const CropHeader& crop);
+
+  std::map<std::string, double> sums_;
+  double crops_ = 0;
+  double drawn_ = 0;
+};
+
+}  // namespace millrace::micro
