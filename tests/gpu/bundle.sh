@@ -94,7 +94,8 @@ for ((i = 0; i < ${#files[@]}; i += every)); do
   printf '%s\0' "${files[i]#./}"
 done | tar -c -f "$out/photos.tar" -C "$photos" --dereference --transform 's|^|photos/|' --null -T -
 
-for part in run.sh plan.sh steps.py machine.py summarize.py table.py README.md; do
+for part in run.sh plan.sh steps.py machine.py summarize.py table.py cost_model.py cost_model.json \
+  README.md; do
   cp "$here/$part" "$out/"
 done
 mkdir "$out/python"

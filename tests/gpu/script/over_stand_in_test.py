@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""over_stand_in_test.py BUILD_DIR DATASET [--full]: runs run.sh with millrace's own programs
+"""over_stand_in_test.py BUILD_DIR DATASET PHOTOS [--full]: runs run.sh with millrace's own programs
 over the stand-in for the CUDA runtime.
 
 It runs the quick plan, or all of it. Wrappers reduce the work, because the limits are for a GPU.
@@ -11,7 +11,7 @@ import unittest
 
 from stand_ins import SANITIZER, ScriptTest
 
-BUILD = DATASET = None
+BUILD = DATASET = PHOTOS = None
 FULL = False
 # Values for options of the plan in this test.
 SMALL = """
@@ -58,6 +58,7 @@ class OverStandInTest(ScriptTest):
             (self.programs / name).unlink()
         self.stand_in("compute-sanitizer", SANITIZER)
         self.dataset = DATASET
+        self.photos = PHOTOS
 
     def test_each_program_is_called_as_it_takes_it(self):
         arguments = [] if FULL else ["--quick"]
@@ -80,11 +81,14 @@ class OverStandInTest(ScriptTest):
             for pixels in (224, 299, 384, 518):
                 for kernel in ("conversion", "mix"):
                     self.assertIn("of a copy", rows[f"{kernel} kernel at {pixels} px"]["measured"])
+            for together in (64, 256):
+                what = f"crop kernels at 224 px, {together} samples a launch"
+                self.assertRegex(rows[what]["measured"], r"^\d+ samples/s, .*: [\d.]+ of it$")
         if FULL:
             print(out)
 
 
 if __name__ == "__main__":
-    BUILD, DATASET = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
-    FULL = "--full" in sys.argv[3:]
+    BUILD, DATASET, PHOTOS = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
+    FULL = "--full" in sys.argv[4:]
     unittest.main(argv=sys.argv[:1])

@@ -10,6 +10,8 @@ import tempfile
 import unittest
 
 RUN = pathlib.Path(__file__).resolve().parent.parent / "run.sh"
+sys.path.insert(0, str(RUN.parent))
+import cost_model  # pylint: disable=wrong-import-position  # beside run.sh
 TESTS_PASSED = "echo '[  PASSED  ] 12 tests.'"
 # The options that the programs below read.
 OPTIONS = """
@@ -92,6 +94,10 @@ KERNELS = json.dumps({"benchmarks": [
      "of_bandwidth": 0.88}
     for kind, rest in (("Convert", "bfloat16/nchw/no_flips"), ("Mix", "mixup"))
     for pixels in (224, 299, 384, 518)] + [
+    {"name": f"Crop/224/{together}/iterations:30/manual_time",
+     "samples_per_second": cost_model.predict(cost_model.read_counts(), "H200",
+                                              launched=together)[1]}
+    for together in (64, 256)] + [
     {"name": "PinnedAllocation/device/256MiB", "ms_per_gib": 210},
     {"name": "LaunchLatency/memory_freed", "p50_us": 6, "p99_us": 9, "max_us": 40}]})
 STAND_INS = {
@@ -121,6 +127,7 @@ class ScriptTest(unittest.TestCase):
             self.stand_in(name, body)
         self.dataset = self.folder / "photos.lmdb"
         self.dataset.write_bytes(bytes(1 << 20))
+        self.photos = self.folder
         self.out = self.folder / "out"
 
     def stand_in(self, name, body):
@@ -162,7 +169,7 @@ class ScriptTest(unittest.TestCase):
     def measure(self, *arguments, **settings):
         """Returns the script's status, output and verdicts. A busy machine gets more time."""
         settings.setdefault("MILLRACE_GPU_SLOWER", "10")
-        done = self.run_script(self.dataset, "--photos", self.folder, "--out", self.out, *arguments,
+        done = self.run_script(self.dataset, "--photos", self.photos, "--out", self.out, *arguments,
                                **settings)
         self.assertEqual(done.stderr, "")
         rows = self.read_results()

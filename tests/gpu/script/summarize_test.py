@@ -9,6 +9,8 @@ import tempfile
 import unittest
 
 SUMMARIZE = pathlib.Path(__file__).resolve().parent.parent / "summarize.py"
+sys.path.insert(0, str(SUMMARIZE.parent))
+import cost_model  # pylint: disable=wrong-import-position  # beside summarize.py
 TESTS_PASSED = "[==========] 12 tests from 3 test suites ran.\n[  PASSED  ] 12 tests.\n"
 CLEAN = "========= ERROR SUMMARY: 0 errors\n"
 NCU = ('==PROF== Connected\n"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
@@ -39,6 +41,11 @@ def kernel(name, share):
     return {"name": f"{name}/iterations:30/manual_time", "of_copy": share, "of_bandwidth": 0.9}
 
 
+def crop_run(together, rate, **counters):
+    return {"name": f"Crop/224/{together}/iterations:30/manual_time", "samples_per_second": rate,
+            **counters}
+
+
 def feeds(**rates):
     return "".join(json.dumps({"feed": feed, "images_per_second": rate, "idle": 0.002}) + "\n"
                    for feed, several in rates.items() for rate in several)
@@ -67,7 +74,8 @@ class Results:
         self.add("kernels", result={"benchmarks": [
             kernel(f"{kind}/64x{pixels}x{pixels}x3/{way}", 0.9)
             for pixels in (224, 299, 384, 518)
-            for kind, way in (("Convert", "bfloat16/nchw/no_flips"), ("Mix", "mixup"))]})
+            for kind, way in (("Convert", "bfloat16/nchw/no_flips"), ("Mix", "mixup"))] + [
+            crop_run(together, 123456) for together in (64, 256)]})
         for name in ("gemm_256", "gemm_64", "spin_256", "soak"):
             self.add(name, result=bench())
         for name in ("resnet18_128", "resnet18_256"):
@@ -243,6 +251,42 @@ class SummarizeTest(unittest.TestCase):
             {"name": "Convert/256x224x224x3/b", "error_occurred": True}]})
         self.short("conversion kernel at 224 px",
                    "not measured: Convert/256x224x224x3/b failed")
+
+    def crops(self, gpu, share, **counters):
+        """The row for 64 crops at a time, at this share of the rate that is predicted for an H100
+        and the work of the counters."""
+        counts = cost_model.read_counts()
+        _, rate = cost_model.predict(counts, "H100", counters, 64)
+        self.results = Results()
+        self.results.add("machine", result={"gpu": {"name": gpu}})
+        self.results.add("kernels", result={"benchmarks": [
+            crop_run(64, rate * share, samples_per_launch=64, **counters)]})
+        return self.verdict("crop kernels at 224 px, 64 samples a launch")[:2]
+
+    def test_crops_beside_their_prediction(self):
+        for gpu, share, verdict in (("NVIDIA H100 80GB HBM3", 0.76, "ok"),
+                                    ("NVIDIA H100 80GB HBM3", 0.74, "short"),
+                                    ("NVIDIA H100 80GB HBM3", 1.24, "ok"),
+                                    ("NVIDIA H100 80GB HBM3", 1.26, "short"),
+                                    ("NVIDIA H200", 0.9, "ok"), ("NVIDIA B200", 1, "-")):
+            with self.subTest(gpu=gpu, share=share):
+                told, measured = self.crops(gpu, share)
+                self.assertEqual(told, verdict)
+                self.assertIn("no prediction for" if verdict == "-" else "predicted", measured)
+
+    def test_crops_are_predicted_for_the_work_that_was_measured(self):
+        work = cost_model.read_counts()["work"]
+        told, measured = self.crops("NVIDIA H100", 1, tile_warps=9 * work["tile_warps"])
+        self.assertIn("1.00 of it", measured)
+        self.assertEqual(told, "ok")
+
+    def test_crops_that_failed_are_told(self):
+        self.results.add("kernels", result={"benchmarks": [{
+            "name": "Crop/224/256/iterations:30/manual_time", "error_occurred": True,
+            "error_message": "the result is not the host's"}]})
+        self.told("crop kernels at 224 px, 256", "not measured: the result is not the host's")
+        self.results.add("machine", result={"gpu": {"name": "NVIDIA L40S"}})
+        self.short("crop kernels at 224 px, 256", "not measured: the result is not the host's")
 
     def test_a_runs_warnings_are_told(self):
         self.results.add("gemm_64", result=bench(warnings=["other programs' work: 9%"]))

@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Predicts the rate of the kernels that make crops, without a GPU.
+
+  cost_model.py [--work BENCHMARKS.json]   prints the prediction.
+  cost_model.py --count [--nvcc NVCC] [--nvdisasm NVDISASM] [--work BENCHMARKS.json]
+                                           first counts the instructions of the compiled kernels,
+                                           and writes them and the mean work to cost_model.json.
+
+gpu/DECISIONS.md explains the model. BENCHMARKS.json is the output of millrace_gpu_benchmarks with
+--benchmark_filter=CropCounts --benchmark_format=json --photos FOLDER. The default is the mean work
+in cost_model.json. PyPI's nvidia-cuda-nvdisasm has nvdisasm.
+"""
+import argparse
+import collections
+import json
+import pathlib
+import sys
+
+COUNTS = pathlib.Path(__file__).with_name("cost_model.json")
+BLOCKS = 16  # of threads for each sample (crop_blocks in gpu/pixel/crop_kernel.h)
+SCHEDULERS = 4  # of an SM; each issues one instruction of a warp per cycle
+MODEL_ERROR = 0.25  # accepted, of the predicted rate
+LAUNCH_SECONDS = 3e-6  # of a kernel, from the end of the one before
+
+# SMs, bandwidth and clocks: NVIDIA's whitepapers and data sheets of the A100 80 GB SXM, L40S, H100
+# SXM and H200. Warps, blocks and shared memory of an SM: the CUDA programming guide's table of
+# technical specifications. An H100 SXM and an H200 have up to 1,980 MHz, and lower it under load:
+# the model takes the boost clock of the H100 PCIe.
+MACHINES = {
+    "A100": {"arch": "80", "sms": 108, "mhz": 1410, "gb_per_second": 2039, "warps": 64,
+             "blocks": 32, "shared_kib": 164},
+    "L40S": {"arch": "89", "sms": 142, "mhz": 2520, "gb_per_second": 864, "warps": 48,
+             "blocks": 24, "shared_kib": 100},
+    "H100": {"arch": "90", "sms": 132, "mhz": 1755, "gb_per_second": 3350, "warps": 64,
+             "blocks": 32, "shared_kib": 228},
+    "H200": {"arch": "90", "sms": 132, "mhz": 1755, "gb_per_second": 4800, "warps": 64,
+             "blocks": 32, "shared_kib": 228},
+}
+# Cycles that a warp's instruction keeps a unit of a scheduler's quarter of the SM, from the
+# programming guide's table of arithmetic throughput for compute capability 8.0, 8.9 and 9.0: 64
+# lanes of integers (alu), 64 of multiply-adds (imad), 16 of bit counts (xu) in a cycle of an SM.
+# The unit of loads and stores (lsu) is shared: 32 lanes in a cycle of an SM.
+CYCLES = {"issue": 1, "alu": 2, "imad": 2, "xu": 8, "lsu": 4}
+# Numbers of a loop in cost_model.json: the cycles that a warp alone takes for a pass, and its
+# instructions by their unit.
+COLUMNS = ("serial", *CYCLES)
+
+
+# For each kernel: its threads, its bytes of device memory for a sample, and its loops. A loop has
+# its source file, a part of the line with `for`, and how often it runs for a sample: in warps of
+# all blocks, and in rounds of the blocks' slowest warps. These are sums of factors times numbers of
+# the mean work of a crop (bench/micro/crop_batch.h); the number "" is 1.
+Loop = collections.namedtuple("Loop", "file line warps rounds")
+
+
+def loop(file, line, warps, rounds):
+    """The name of a number alone stands for that number."""
+    return Loop(file, line, *({of: 1} if isinstance(of, str) else of for of in (warps, rounds)))
+
+
+KERNELS = {
+    "transform_tiles": {
+        "threads": 128, "bytes": {"packed_bytes": 1, "plane_bytes": 1},
+        "loops": [
+            loop("crop_kernel.h", "component < crop.components", {"": 3 * 64}, {"": 3 * 16}),
+            loop("crop_kernel.h", "row < plane.rows", {"tile_rows": 4}, "tile_rows"),
+            loop("crop_kernel.h", "tile < plane.tiles", "tile_warps", "tile_rounds"),
+            loop("tile_kernel.h", "round * 64 < count", "value_warps", "value_rounds"),
+            loop("tile_kernel.h", "column += 32", {"tile_warps": 2}, {"tile_rounds": 2}),
+            loop("tile_kernel.h", "row += 32", {"tile_warps": 2}, {"tile_rounds": 2}),
+        ],
+    },
+    "resize_rows": {
+        "threads": 256, "bytes": {"plane_bytes": 1, "rows": 3 * 224},
+        "loops": [
+            loop("crop_kernel.h", "y < rows", {"rows": 8}, "rows"),
+            loop("crop_kernel.h", "x < width", {"plain_warps": 1, "summed_warps": 1},
+                 {"plain_rounds": 1, "summed_rounds": 1}),
+            loop("crop_kernel.h", "from < down.count", {"plain_warps": 1, "summed_tap_warps": 1},
+                 {"plain_rounds": 1, "summed_tap_rounds": 1}),
+            loop("crop_kernel.h", "x < work.width", "across_warps", "across_rounds"),
+            loop("crop_kernel.h", "tap < across.count", "across_tap_warps", "across_tap_rounds"),
+        ],
+    },
+    "resize_columns": {
+        "threads": 256, "bytes": {"rows": 3 * 224, "": 3 * 224 * 224},
+        "loops": [
+            loop("crop_kernel.h", "y < work.height", {"down_rows": 8}, "down_rows"),
+            loop("crop_kernel.h", "n < row_values", "down_warps", "down_rounds"),
+            loop("crop_kernel.h", "tap < down.count", "down_tap_warps", "down_tap_rounds"),
+        ],
+    },
+}
+
+
+def launch_of(threads):
+    """The code outside of all loops."""
+    return Loop("", "launch", {"": BLOCKS * threads // 32}, {"": BLOCKS})
+
+
+def occupancy(kernel, machine):
+    """Blocks of threads that an SM holds."""
+    warps = kernel["threads"] // 32
+    registers = -(-kernel["registers"] * 32 // 256) * 256 * warps
+    shared = kernel["shared_bytes"] + 1024  # of which CUDA keeps 1 KiB for each block
+    return min(machine["warps"] // warps, machine["blocks"], 65536 // registers,
+               machine["shared_kib"] * 1024 // shared)
+
+
+def per_second(warps, demand, serial):
+    """Warps that a scheduler ends in a cycle, if `warps` of them share its busiest unit.
+
+    Each takes `serial` cycles alone, and the unit for `demand` of them. It is the exact mean value
+    analysis of a closed network of one queue and one delay (Reiser and Lavenberg, 1980). A fraction
+    of a warp is interpolated."""
+    rate, queue = 0.0, 0.0
+    for present in range(1, int(warps) + 2):
+        time = demand * (1 + queue) + max(serial - demand, 0)
+        share = min(1.0, warps - present + 1)
+        if share <= 0:
+            break
+        rate += share * (present / time - rate)
+        queue = present / time * demand * (1 + queue)
+    return rate
+
+
+def predict_kernel(kernel, work, machine, launched):
+    """Seconds for a sample, of `launched` ones at a time, with all that they follow from."""
+    loops = [(of, dict(zip(COLUMNS, kernel["counts"][of.line])))
+             for of in (*kernel["loops"], launch_of(kernel["threads"]))]
+    counts = {unit: sum(numbers[unit] * count(of.warps, work) for of, numbers in loops)
+              for unit in CYCLES}
+    serial = sum(numbers["serial"] * count(of.rounds, work) for of, numbers in loops) / BLOCKS
+    block_warps = kernel["threads"] / 32
+    cycles = {unit: counts[unit] * CYCLES[unit] / SCHEDULERS for unit in CYCLES}
+    bound = max(cycles, key=cycles.get)
+    # The SM with the most blocks: full waves of as many as it holds, and the rest.
+    held = occupancy(kernel, machine)
+    waves, rest = divmod(-(-launched * BLOCKS // machine["sms"]), held)
+    demand = cycles[bound] * SCHEDULERS / (BLOCKS * block_warps)
+    in_cycles = sum(
+        times * warps / per_second(warps, demand, serial) for times, warps in (
+            (waves, held * block_warps / SCHEDULERS), (1, rest * block_warps / SCHEDULERS))
+        if times and warps)
+    bytes_moved = count(kernel["bytes"], work)
+    seconds = {"compute": in_cycles / launched / machine["mhz"] / 1e6,
+               "memory": bytes_moved / machine["gb_per_second"] / 1e9}
+    return {
+        "instructions": counts["issue"], "bytes": bytes_moved, "bound": bound, "serial": serial,
+        "at_full_unit": cycles[bound] / machine["sms"] / machine["mhz"] / 1e6, "blocks": held,
+        "occupancy": held * block_warps / machine["warps"], "units": counts,
+        "seconds": max(seconds.values()) + LAUNCH_SECONDS / launched,
+        "busy": cycles[bound] * launched / machine["sms"] / in_cycles,
+        "memory_bound": seconds["memory"] > seconds["compute"],
+    }
+
+
+def count(terms, work):
+    """How often something happens for a sample: a sum of factors times the work's numbers."""
+    return sum(factor * (work[name] if name else 1) for name, factor in terms.items())
+
+
+def beside_prediction(runs, together, gpu):
+    """A benchmark's rate beside the prediction for its work: why it is missing, the text, the bar,
+    and whether it is met."""
+    machine = machine_of(gpu or "")
+    bar = f"prediction +- {MODEL_ERROR:.0%}" if machine else ""
+    run = next((run for run in runs if str(run.get("name")).startswith(f"Crop/224/{together}/")),
+               {})
+    rate = run.get("samples_per_second")
+    if not isinstance(rate, (int, float)):
+        return run.get("error_message") or "the result has no samples_per_second", "", bar, None
+    if not machine:
+        return None, f"{rate:.0f} samples/s, no prediction for {gpu or 'this GPU'}", bar, None
+    counts = read_counts()
+    work = {name: run[name] for name in counts["work"] if name in run}
+    _, predicted = predict(counts, machine, work, run.get("samples_per_launch", together))
+    return None, (f"{rate:.0f} samples/s, predicted {predicted:.0f} for {machine}: "
+                  f"{rate / predicted:.2f} of it"), bar, abs(rate / predicted - 1) <= MODEL_ERROR
+
+
+def machine_of(gpu):
+    """The machine whose name a GPU's name has, or None."""
+    return next((name for name in MACHINES if name in gpu), None)
+
+
+def read_counts():
+    return json.loads(COUNTS.read_text(encoding="utf-8"))
+
+
+def predict(counts, name, work=None, launched=64):
+    """The kernels' predictions on a machine by their names, and samples per second. The mean work
+    stands for numbers that `work` lacks."""
+    machine = MACHINES[name]
+    work = {**counts["work"], **(work or {})}
+    kernels = {kernel: predict_kernel({**KERNELS[kernel], **entry}, work, machine, launched)
+               for kernel, entry in counts["kernels"][machine["arch"]].items()}
+    return kernels, 1 / sum(kernel["seconds"] for kernel in kernels.values())
+
+
+def work_of(path):
+    """The counters of the benchmark CropCounts: the mean work of a crop."""
+    for run in json.loads(path.read_text(encoding="utf-8"))["benchmarks"]:
+        if str(run.get("name")).startswith("CropCounts") and "tile_warps" in run:
+            return {key: round(value, 3) for key, value in run.items()
+                    if isinstance(value, float) and not key.endswith("_time")}
+    raise SystemExit(f"{path}: has no counters of CropCounts; run it with --photos FOLDER")
+
+
+def print_prediction(counts, work):
+    units = [unit for unit in CYCLES if unit != "issue"]
+    print(f"{'':6}{'kernel':<17}{'regs':>5}{'shared':>8}{'occupancy':>10}"
+          f"{'instructions':>13}" + "".join(f"{unit:>9}" for unit in units) +
+          f"{'KB':>7}{'bound':>7}{'busy':>6}{'ns':>8}")
+    for name, machine in MACHINES.items():
+        kernels, rate = predict(counts, name, work)
+        for kernel, of in kernels.items():
+            entry = counts["kernels"][machine["arch"]][kernel]
+            print(f"{name:<6}{kernel:<17}{entry['registers']:>5}{entry['shared_bytes']:>8}"
+                  f"{of['occupancy']:>10.0%}{of['instructions']:>13,.0f}" +
+                  "".join(f"{of['units'][unit]:>9,.0f}" for unit in units) +
+                  f"{of['bytes'] / 1e3:>7.0f}{'memory' if of['memory_bound'] else of['bound']:>7}"
+                  f"{of['busy']:>6.0%}{of['seconds'] * 1e9:>8.0f}")
+        print(f"{name:<6}{rate:,.0f} samples/s of 64 at a time, "
+              f"{predict(counts, name, work, 256)[1]:,.0f} of 256")
+
+
+def to_text(value, depth=0):
+    """JSON with a line for each loop."""
+    if depth == 5 or not isinstance(value, (dict, list)):
+        return json.dumps(value)
+    inner = [(f"{json.dumps(key)}: " if isinstance(value, dict) else "") +
+             to_text(value[key] if isinstance(value, dict) else key, depth + 1) for key in value]
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    return begin + ",".join(f"\n{' ' * (depth + 1)}{text}" for text in inner) + \
+        f"\n{' ' * depth}{end}"
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--work", type=pathlib.Path)
+    arguments.add_argument("--count", action="store_true")
+    arguments.add_argument("--nvcc", default="nvcc")
+    arguments.add_argument("--nvdisasm", default="nvdisasm")
+    options = arguments.parse_args()
+    work = work_of(options.work) if options.work else None
+    if options.count:
+        import kernel_counts  # pylint: disable=import-outside-toplevel  # not in a bundle
+        counted = {"work": work or read_counts()["work"],
+                   **kernel_counts.count_all(options.nvcc, options.nvdisasm)}
+        COUNTS.write_text(to_text(counted) + "\n", encoding="utf-8")
+    print_prediction(read_counts(), work)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

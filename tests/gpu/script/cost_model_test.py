@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cost_model_test.py [NVCC]: tests the model of the kernels' cost.
+
+With nvcc of the version that cost_model.json was counted with, it compares the compiled kernels
+with that file: registers and shared memory, and with nvdisasm in the PATH all counts.
+"""
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+GPU = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(GPU))
+import cost_model  # pylint: disable=wrong-import-position
+import kernel_counts  # pylint: disable=wrong-import-position
+
+NVCC = None
+# An instruction that waits 4 cycles; one that also waits for barrier 0; a load that sets it.
+PLAIN, WAITING, LOAD = "000fc800078e00ff", "001fc800078e00ff", "000e2800078e00ff"
+LINE = '\t//## File "/somewhere/{}", line {}\n'
+
+
+def listing(*parts):
+    """Output of nvdisasm for parts: (file, line, label, instruction, higher half)."""
+    text = ".text._ZN8millrace7kernels14resize_columnsENS_8CropWorkE:\n"
+    for n, (file, line, label, code, high) in enumerate(parts):
+        text += LINE.format(file, line) + (f"{label}:\n" if label else "")
+        text += f"        /*{n * 16:04x}*/    {code} ;    /* 0x0000000000000000 */\n"
+        text += f"                                       /* 0x{high} */\n"
+    return text
+
+
+def line_of(file, text):
+    for name, lines in kernel_counts.Source().texts.items():
+        if name == file:
+            return next(n for n, line in enumerate(lines, 1) if text in line)
+    raise AssertionError(file)
+
+
+class CountTest(unittest.TestCase):
+    def count(self, *parts):
+        code = kernel_counts.parse(listing(*parts), ["resize_columns"])["resize_columns"]
+        kernel = {"threads": 256, "loops": [
+            cost_model.loop("crop_kernel.h", "tap < down.count", "taps", "tap_rounds")]}
+        counts = kernel_counts.count_kernel("resize_columns", code, kernel, kernel_counts.Source())
+        return [{name: number for name, number in zip(cost_model.COLUMNS, numbers) if number}
+                for numbers in counts.values()]
+
+    def test_a_loop_and_the_code_around_it(self):
+        at = line_of("crop_kernel.h", "tap < down.count")
+        loop, launch = self.count(
+            ("crop_kernel.h", 1, "", "IMAD R0, R1, R2, R3", PLAIN),
+            ("crop_kernel.h", at, ".L_x_1", "LDG.E R4, desc[UR4][R2.64]", LOAD),
+            ("crop_kernel.h", at, "", "IADD3 R4, R4, R5, RZ", WAITING),
+            ("crop_kernel.h", at, "", "@!P0 BRA `(.L_x_1)", PLAIN),
+            ("crop_kernel.h", 1, "", "STG.E.64 desc[UR4][R2.64], R4", PLAIN),
+            ("crop_kernel.h", 1, "", "EXIT", PLAIN))
+        # The load's result is waited for, and two instructions wait 4 cycles after it.
+        self.assertEqual(loop, {"serial": kernel_counts.LATENCIES["LDG"] + 8, "issue": 3, "alu": 1,
+                                "lsu": 1})
+        self.assertEqual(launch, {"serial": 12, "issue": 3, "imad": 1, "lsu": 2})
+
+    def test_a_loop_that_is_not_known(self):
+        with self.assertRaisesRegex(SystemExit, r"^crop_kernel.h:1: a loop that"):
+            self.count(("crop_kernel.h", 1, ".L_x_1", "NOP", PLAIN),
+                       ("crop_kernel.h", 1, "", "@P0 BRA `(.L_x_1)", PLAIN),
+                       ("crop_kernel.h", 1, "", "EXIT", PLAIN))
+
+    def test_a_loop_that_is_missing(self):
+        with self.assertRaisesRegex(SystemExit, r"resize_columns: .*tap < down.count"):
+            self.count(("crop_kernel.h", 1, "", "EXIT", PLAIN))
+
+    def test_an_unknown_instruction(self):
+        with self.assertRaisesRegex(SystemExit, "QUUX.U32 R1: the instruction is not"):
+            self.count(("crop_kernel.h", 1, "", "@P1 QUUX.U32 R1", PLAIN))
+
+    def test_code_that_photographs_do_not_run(self):
+        file, text = kernel_counts.NOT_TAKEN[0]
+        (_, launch) = self.count(*[
+            ("crop_kernel.h", line, label, code, PLAIN) for line, label, code in (
+                (line_of(file, text), ".L_x_2", "IADD3 R4, R4, R5, RZ"),
+                (line_of(file, text), "", "@P0 BRA `(.L_x_2)"),
+                (line_of("crop_kernel.h", "tap < down.count"), ".L_x_1", "NOP"),
+                (line_of("crop_kernel.h", "tap < down.count"), "", "@P0 BRA `(.L_x_1)"),
+                (1, "", "EXIT"))])
+        self.assertEqual(launch, {"serial": 4, "issue": 1})
+
+    def test_the_file_has_the_compiled_kernels(self):
+        if not NVCC:
+            self.skipTest("needs nvcc")
+        counts = cost_model.read_counts()
+        if kernel_counts.compiler_version(NVCC) != counts["nvcc"]:
+            self.skipTest(f"needs nvcc {counts['nvcc']}")
+        advice = "cost_model.json is of other kernels; run cost_model.py --count"
+        nvdisasm = shutil.which("nvdisasm")
+        if nvdisasm:
+            again = kernel_counts.count_all(NVCC, nvdisasm)
+            self.assertEqual(again["kernels"], counts["kernels"], advice)
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                _, kernels = kernel_counts.compile_kernels(NVCC, "90", pathlib.Path(folder))
+            for name, facts in kernels.items():
+                self.assertLessEqual(facts.items(), counts["kernels"]["90"][name].items(), advice)
+
+
+def kernel(units, serial, **changes):
+    numbers = [serial] + [units.get(unit, 0) for unit in cost_model.CYCLES]
+    return {"threads": 128, "registers": 32, "shared_bytes": 0, "bytes": {"bytes": 1},
+            "loops": [cost_model.loop("", "a loop", "warps", "rounds")],
+            "counts": {"a loop": numbers, "launch": [0] * len(numbers)}, **changes}
+
+
+class PredictTest(unittest.TestCase):
+    machine = cost_model.MACHINES["H100"]
+
+    def predict(self, entry, launched=256, size=0.0):
+        # Each of the 16 x 4 warps makes one pass.
+        work = {"warps": 64, "rounds": 16, "bytes": size}
+        return cost_model.predict_kernel(entry, work, self.machine, launched)
+
+    def test_occupancy(self):
+        for changes, blocks in (({}, 16), ({"registers": 128}, 4), ({"shared_bytes": 50000}, 4),
+                                ({"threads": 32}, 32)):
+            self.assertEqual(cost_model.occupancy(kernel({}, 0, **changes), self.machine), blocks)
+
+    def test_warps_that_share_a_unit(self):
+        self.assertAlmostEqual(cost_model.per_second(1, 100, 1000), 1 / 1000)
+        self.assertAlmostEqual(cost_model.per_second(0.5, 100, 1000), 0.5 / 1000)
+        self.assertAlmostEqual(cost_model.per_second(64, 100, 1000), 1 / 100, 6)
+        rates = [cost_model.per_second(warps, 100, 1000) for warps in (4, 8, 8.5, 9, 12)]
+        self.assertEqual(rates, sorted(rates))
+        self.assertLess(rates[-1], 1 / 100)
+
+    def test_the_busiest_unit_bounds_a_kernel(self):
+        for unit, cycles in cost_model.CYCLES.items():
+            told = self.predict(kernel({"issue": 1, unit: 10**7}, 1e7))
+            self.assertEqual(told["bound"], unit)
+            # 64 warps on 132 SMs with 4 schedulers
+            full = 64 * 1e7 * cycles / 4 / 132 / 1755e6
+            self.assertAlmostEqual(told["at_full_unit"] / full, 1)
+            self.assertGreater(told["seconds"], full)
+            self.assertAlmostEqual(told["busy"] * told["seconds"] / full, 1, 1)
+
+    def test_latency_bounds_a_kernel(self):
+        fast, slow = (self.predict(kernel({"issue": 10}, serial)) for serial in (1e5, 2e5))
+        self.assertAlmostEqual(slow["seconds"] / fast["seconds"], 2, 1)
+        self.assertLess(slow["busy"], 0.01)
+
+    def test_few_samples_do_not_fill_a_gpu(self):
+        entry = kernel({"issue": 10}, 1e5)
+        few, many = (self.predict(entry, launched)["seconds"] for launched in (16, 256))
+        self.assertGreater(few / many, 7)
+
+    def test_memory_bounds_a_kernel(self):
+        told = self.predict(kernel({"issue": 10}, 10), size=3350e9)
+        self.assertTrue(told["memory_bound"])
+        self.assertAlmostEqual(told["seconds"], 1, 3)
+
+    def test_names_of_gpus(self):
+        for gpu, name in (("NVIDIA H100 80GB HBM3", "H100"), ("NVIDIA A100-SXM4-80GB", "A100"),
+                          ("NVIDIA L40S", "L40S"), ("NVIDIA L4", None)):
+            self.assertEqual(cost_model.machine_of(gpu), name)
+
+    def test_the_prediction_reaches_its_bar(self):
+        _, rate = cost_model.predict(cost_model.read_counts(), "H100")
+        self.assertGreaterEqual(rate, 250_000)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1]:
+        NVCC = sys.argv[1]
+    unittest.main(argv=sys.argv[:1])
