@@ -58,12 +58,10 @@ StageReport stage_named(const Report& report, const char* name) {
   return stage == report.stages.end() ? StageReport{} : *stage;
 }
 
-/// Returns the stage that the device runs on samples before the conversion, or an idle one.
-StageReport device_stage(const Report& report) {
-  const auto stage = std::ranges::find_if(report.stages, [](const StageReport& one) {
-    return one.on_stream && one.name != "copy" && one.name != "convert";
-  });
-  return stage == report.stages.end() ? StageReport{} : *stage;
+/// Returns the device stage, or an idle one.
+StageReport stage_on_device(const Report& report) {
+  const StageReport* const stage = device_stage(report);
+  return stage == nullptr ? StageReport{} : *stage;
 }
 
 /// Shares of time that the verdict uses. The trainer's shares exclude the start, which ends with
@@ -91,7 +89,7 @@ Shares shares_of(const Report& report, std::optional<double> device_idle) {
           .ahead = report.ahead.total_ms / milliseconds,
           .copy = stage_named(report, "copy").occupancy,
           .convert = stage_named(report, "convert").occupancy,
-          .stream = stage_named(report, "convert").occupancy + device_stage(report).occupancy,
+          .stream = stage_named(report, "convert").occupancy + stage_on_device(report).occupancy,
           .trainer = 1e3 * stage_named(report, "trainer").busy_seconds / milliseconds,
           .idle = device_idle};
 }
@@ -147,7 +145,7 @@ Verdict by_copy(const Report& report, const Shares& shares) {
 }
 
 Verdict by_conversion(const Report& report, const Shares& shares) {
-  const StageReport stage = device_stage(report);
+  const StageReport stage = stage_on_device(report);
   if (stage.occupancy > shares.convert)
     return bound_by(Bound::convert, stage.name, stage.occupancy,
                     stage.name + " on the device bounds the run: its stream is busy " +
@@ -285,6 +283,13 @@ Verdict by_prefetch(const Report& report, const Shares& shares) {
 }
 
 }  // namespace
+
+const StageReport* device_stage(const Report& report) {
+  const auto stage = std::ranges::find_if(report.stages, [](const StageReport& one) {
+    return one.on_stream && one.name != "copy" && one.name != "convert";
+  });
+  return stage == report.stages.end() ? nullptr : &*stage;
+}
 
 void warn_of_delay(Report& report) {
   const double delay = report.worker_delay.value_or(0);

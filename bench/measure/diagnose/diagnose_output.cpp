@@ -148,6 +148,10 @@ std::vector<std::string> remarks(const DiagnoseRecord& record) {
       cold_text(record),
       fmt::format("device idle, warm cache: {:.1f}% as the device's stream saw it",
                   100 * result.device_idle)};
+  if (const StageReport* const stage = device_stage(result.report))
+    sentences.push_back(fmt::format("{} takes {:.1f}% of the device's time; it is a part of {}",
+                                    stage->name, 100 * stage->occupancy,
+                                    names_of(EpochPart::preparation).stall));
   if (result.sampled_records < result.records)
     sentences.push_back(fmt::format("{} records drawn at random stand for {}",
                                     result.sampled_records, result.records));
@@ -191,29 +195,31 @@ std::string to_json(const DiagnoseRecord& record) {
   Json rounds = Json::object();
   for (const Phase& phase : phases(record.result.times)) rounds[phase.key] = phase.values;
   const DiagnoseResult& result = record.result;
-  const Json json = {{"epoch",
-                      {{"ms_per_batch", record.account.batch_ms},
-                       {"batches", epoch_batches(record)},
-                       {"seconds", record.account.batch_ms * epoch_batches(record) / 1e3},
-                       {"waiting_percent", 100 * record.account.waiting()}}},
-                     {"parts", parts_json(record)},
-                     {"rounds_ms_per_batch", rounds},
-                     {"cold_cache", cold_json(result.cold)},
-                     {"warm_storage_bytes", json_of(result.warm_storage_bytes)},
-                     {"device_idle_percent", 100 * result.device_idle},
-                     {"sampled_records", result.sampled_records},
-                     {"pass_batches", result.pass_batches},
-                     {"passes_per_round", result.passes_per_round},
-                     {"warnings", warnings_of(record)},
-                     {"verdict",
-                      {{"stage", record.verdict.stage},
-                       {"percent", 100 * record.verdict.share},
-                       {"speedup_limit", record.verdict.speedup_limit},
-                       {"next_bound", record.verdict.next_bound},
-                       {"text", record.verdict.text},
-                       {"advice", record.verdict.advice}}},
-                     {"options", options_json(record)},
-                     {"machine", facts_json(record.machine)}};
+  Json json = {{"epoch",
+                {{"ms_per_batch", record.account.batch_ms},
+                 {"batches", epoch_batches(record)},
+                 {"seconds", record.account.batch_ms * epoch_batches(record) / 1e3},
+                 {"waiting_percent", 100 * record.account.waiting()}}},
+               {"parts", parts_json(record)},
+               {"rounds_ms_per_batch", rounds},
+               {"cold_cache", cold_json(result.cold)},
+               {"warm_storage_bytes", json_of(result.warm_storage_bytes)},
+               {"device_idle_percent", 100 * result.device_idle},
+               {"sampled_records", result.sampled_records},
+               {"pass_batches", result.pass_batches},
+               {"passes_per_round", result.passes_per_round},
+               {"warnings", warnings_of(record)},
+               {"verdict",
+                {{"stage", record.verdict.stage},
+                 {"percent", 100 * record.verdict.share},
+                 {"speedup_limit", record.verdict.speedup_limit},
+                 {"next_bound", record.verdict.next_bound},
+                 {"text", record.verdict.text},
+                 {"advice", record.verdict.advice}}},
+               {"options", options_json(record)},
+               {"machine", facts_json(record.machine)}};
+  if (const StageReport* const stage = device_stage(result.report))
+    json["device_stage"] = {{"name", stage->name}, {"percent", 100 * stage->occupancy}};
   return json_text(json);
 }
 

@@ -244,6 +244,9 @@ struct Report {
   Verdict verdict;
 };
 
+/// Returns the stage that the device runs between copy and conversion; null without one.
+const StageReport* device_stage(const Report& report);
+
 /// Returns the report as a JSON object, for programs. Each key has the name of its member, but
 /// `decoders` is "ways" and `decoder_seconds` is "way_seconds". Members that are structs are nested
 /// objects, and vectors are lists. nullopt is null.

@@ -191,6 +191,14 @@ TEST_F(Diagnose, OfAStepOfNextToNoTimePreparationIsWhatIsWaitedFor) {
   EXPECT_GT(json.at("verdict").at("speedup_limit").get<double>(), 1.02);
 }
 
+TEST_F(Diagnose, ADeviceStageHasAShareOfTheDevicesTime) {
+  const Json json =
+      diagnose_json(brief({"--batches", "3", "--decode", "device", "--convert", "uint8:nhwc"}));
+  EXPECT_EQ(json.at("device_stage").at("name"), "crop");
+  EXPECT_GT(json.at("device_stage").at("percent").get<double>(), 0);
+  EXPECT_FALSE(diagnose_json(brief({"--batches", "3"})).contains("device_stage"));
+}
+
 TEST_F(Diagnose, ADatasetSmallerThanABatchIsDiagnosed) {
   const Json json = diagnose_json(
       {"--step-ms", "1", "--rounds", "2", "--batch-size", "64", "--size", "16", "--batches", "3"});
