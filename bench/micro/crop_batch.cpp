@@ -68,17 +68,6 @@ std::vector<CropRecord> crop_records(const std::filesystem::path& folder, std::s
   return records;
 }
 
-CropAxis CropBatch::Axis::make(const ResampleAxis::Wanted& wanted) {
-  axis.make(wanted);
-  begins.clear();
-  weights.clear();
-  for (int pixel = 0; pixel < axis.count(); ++pixel) {
-    begins.push_back(axis.begin(pixel));
-    weights.insert(weights.end(), axis.weights(pixel).begin(), axis.weights(pixel).end());
-  }
-  return {begins, weights, axis.taps()};
-}
-
 bool CropBatch::add(std::span<const std::byte> record, std::size_t number) {
   if (!packer_.open(record).is_ok()) return false;
   Random random(5, number);
@@ -90,24 +79,40 @@ bool CropBatch::add(std::span<const std::byte> record, std::size_t number) {
     return ResampleAxis::Wanted{from, 0,    static_cast<float>(from), side,
                                 0,    side, Interpolation::bilinear,  mirrored};
   };
-  Crop crop;
-  crop.horizontal = horizontal_.make(wanted(box.width, draw() < 0.5));
-  crop.vertical = vertical_.make(wanted(box.height, false));
-  crop.region = {box.x + horizontal_.axis.first(), box.y + vertical_.axis.first(),
-                 horizontal_.axis.needed(), vertical_.axis.needed()};
-  crop.vertical_first = vertical_first(resampling);
-  const std::size_t begin = places_.size();
-  places_.resize(begin + image_bytes);
+  horizontal_.make(wanted(box.width, draw() < 0.5));
+  vertical_.make(wanted(box.height, false));
+  const auto axis_of = [](const ResampleAxis& axis) {
+    return CropAxis{axis.begins(), axis.weights(), axis.taps(), static_cast<int>(axis.stride())};
+  };
+  const Crop crop{.region = {box.x + horizontal_.first(), box.y + vertical_.first(),
+                             horizontal_.needed(), vertical_.needed()},
+                  .horizontal = axis_of(horizontal_),
+                  .vertical = axis_of(vertical_),
+                  .vertical_first = vertical_first(resampling)};
   std::size_t bytes = 0;
-  if (packer_.pack(crop, scratch_bytes, std::span(places_).subspan(begin), bytes).is_ok() &&
-      bytes > 0)
-    return true;
-  places_.resize(begin);
-  return false;
+  if (!packer_.measure(crop, most_scratch, bytes).is_ok() || bytes == 0) return false;
+  const std::size_t begin = units_.size();
+  units_.resize(begin + (bytes + sizeof(Unit) - 1) / sizeof(Unit));
+  packer_.pack(units_[begin].bytes);
+  offsets_.push_back(static_cast<std::uint32_t>(begin));
+  return true;
+}
+
+void CropBatch::clear() {
+  units_.clear();
+  offsets_.clear();
 }
 
 const CropHeader& CropBatch::crop(std::size_t sample) const {
-  return *crop_at(places_.data() + sample * image_bytes);
+  return *reinterpret_cast<const CropHeader*>(units_[offsets_[sample]].bytes);
+}
+
+std::size_t CropBatch::scratch_bytes(std::size_t first, std::size_t count) const {
+  std::size_t bytes = 0;
+  for (std::size_t sample = first; sample < first + count; ++sample)
+    bytes +=
+        (crop_scratch_bytes(crop(sample), side) + scratch_unit - 1) / scratch_unit * scratch_unit;
+  return bytes;
 }
 
 void CropCounts::add(const CropHeader& crop) {

@@ -31,26 +31,28 @@ class CropBatch {
  public:
   static constexpr std::int32_t side = 224;
   static constexpr std::size_t image_bytes = std::size_t{3} * side * side;
-  /// Limits of a pipeline: a packed crop takes the image's own place, with this much scratch.
-  static constexpr std::size_t scratch_bytes = std::size_t{768} << 10U;
+  /// Limit of a pipeline.
+  static constexpr std::size_t most_scratch = std::size_t{8} << 20U;
 
-  /// Packs the random crop of a number. Returns false, and adds nothing, if it does not fit.
+  /// Packs the random crop of a number. Returns false, and adds nothing, if it needs more scratch.
   bool add(std::span<const std::byte> record, std::size_t number);
-  void clear() { places_.clear(); }
-  std::size_t size() const { return places_.size() / image_bytes; }
+  void clear();
+  std::size_t size() const { return offsets_.size(); }
   const CropHeader& crop(std::size_t sample) const;
-  const std::vector<std::byte>& places() const { return places_; }
+  std::span<const std::byte> inputs() const { return std::as_bytes(std::span(units_)); }
+  std::span<const std::uint32_t> offsets() const { return offsets_; }
   std::vector<std::uint8_t> packed() const { return std::vector<std::uint8_t>(size(), 1); }
+  /// Scratch of `count` samples from `first` on.
+  std::size_t scratch_bytes(std::size_t first, std::size_t count) const;
 
  private:
-  struct Axis {
-    ResampleAxis axis;
-    std::vector<std::int32_t> begins, weights;
-    CropAxis make(const ResampleAxis::Wanted& wanted);
+  struct alignas(CropWork::input_unit) Unit {
+    std::byte bytes[CropWork::input_unit];
   };
   CropPacker packer_;
-  Axis horizontal_, vertical_;
-  std::vector<std::byte> places_;
+  ResampleAxis horizontal_, vertical_;
+  std::vector<Unit> units_;
+  std::vector<std::uint32_t> offsets_;
 };
 
 /// Sums of the work of crops. "warps" counts a loop's passes over all warps of the sample's blocks;

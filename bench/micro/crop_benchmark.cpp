@@ -3,6 +3,8 @@
 // Rate of making 224 px crops of stored coefficients on a GPU (`CropWork`), from packed crops that
 // stay on the device. Before that, some images are compared with `CropWork::run_on_host`. The
 // counters of `CropCounts` are what tests/gpu/cost_model.py needs: the mean work of a crop.
+#include <algorithm>
+
 #include "micro/crop_batch.h"
 #include "micro/gpu_benchmark.h"
 
@@ -49,8 +51,9 @@ bool crops_as_the_host(CropWork work, const CropBatch& batch, CudaStream& stream
                         stream.handle()));
   stream.synchronize();
   std::vector<std::uint8_t> expected(made.size());
-  std::vector<std::byte> scratch(work.samples * work.scratch_stride);
-  work.places = batch.places().data();
+  std::vector<std::byte> scratch(work.scratch_bytes);
+  work.inputs = batch.inputs().data();
+  work.offsets = batch.offsets().data();
   work.packed = batch.packed().data();
   work.images = expected.data();
   work.scratch = scratch.data();
@@ -58,30 +61,40 @@ bool crops_as_the_host(CropWork work, const CropBatch& batch, CudaStream& stream
   return made == expected;
 }
 
-/// `together` samples share a launch, as in a pipeline.
-void time_crops(benchmark::State& state, std::size_t samples, std::size_t together) {
+void time_crops(benchmark::State& state, std::size_t samples) {
   if (all_records().empty()) return state.SkipWithError("needs --photos FOLDER with JPEGs");
+  constexpr std::size_t together = CropWork::most_samples;
   CropBatch batch;
   CropCounts counts;
   for (std::size_t n = 0; batch.size() < samples && n < 4 * samples; ++n)
     if (batch.add(all_records()[n % all_records().size()], n))
       counts.add(batch.crop(batch.size() - 1));
   if (batch.size() < samples) return state.SkipWithError("too few crops can be packed");
+  std::size_t scratch_bytes = 0;
+  for (std::size_t first = 0; first < samples; first += together)
+    scratch_bytes =
+        std::max(scratch_bytes, batch.scratch_bytes(first, std::min(together, samples - first)));
   CudaDevice device;
   CudaStream stream(0);
-  const Memory places = device.allocate_device(batch.places().size());
-  const Memory packed = device.allocate_device(samples);
+  const auto on_device = [&](const auto& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    Memory memory = device.allocate_device(bytes.size());
+    stream.copy(memory.data(), bytes.data(), bytes.size());
+    stream.synchronize();
+    return memory;
+  };
+  const Memory inputs = on_device(batch.inputs());
+  const Memory offsets = on_device(batch.offsets());
+  const Memory packed = on_device(batch.packed());
   const Memory images = device.allocate_device(samples * CropBatch::image_bytes);
-  const Memory scratch = device.allocate_device(together * CropBatch::scratch_bytes);
-  stream.copy(places.data(), batch.places().data(), places.bytes());
-  stream.copy(packed.data(), batch.packed().data(), packed.bytes());
+  const Memory scratch = device.allocate_device(scratch_bytes);
   CropWork work;
-  work.place_bytes = CropBatch::image_bytes;
   work.height = work.width = CropBatch::side;
+  work.inputs = inputs.data();
   work.scratch = scratch.data();
-  work.scratch_stride = CropBatch::scratch_bytes;
+  work.scratch_bytes = scratch_bytes;
   const auto launch = [&](std::size_t first, std::size_t count) {
-    work.places = places.data() + first * work.place_bytes;
+    work.offsets = reinterpret_cast<const std::uint32_t*>(offsets.data()) + first;
     work.packed = reinterpret_cast<const std::uint8_t*>(packed.data()) + first;
     work.images = reinterpret_cast<std::uint8_t*>(images.data()) + first * CropBatch::image_bytes;
     work.samples = count;
@@ -114,9 +127,7 @@ void time_crops(benchmark::State& state, std::size_t samples, std::size_t togeth
 
 void register_crops() {
   benchmark::RegisterBenchmark("CropCounts/224", count_crops)->UseManualTime()->Iterations(1);
-  const std::size_t samples = std::min<std::size_t>(256, gpu_scale().most_samples);
-  for (const std::size_t together : {64U, 256U})
-    register_timed("Crop/224/" + std::to_string(together), time_crops, samples, together);
+  register_timed("Crop/224/64", time_crops, std::min<std::size_t>(256, gpu_scale().most_samples));
 }
 
 }  // namespace millrace::micro

@@ -46,12 +46,16 @@ struct CropSample {
     part = static_cast<std::int32_t>(blockIdx.x % crop_blocks);
     image = work.images + sample * image_bytes_of(work);
     if (work.marks != nullptr) mark = work.marks + sample;
-    // Each lane reads the scratch of one sample.
-    const std::uint32_t lane = threadIdx.x % CropWork::most_samples;
-    const std::uint32_t own = lane < work.samples ? scratch_units(work, lane) : 0;
-    std::uint32_t begin = lane < sample ? own : 0;
+    // Each lane reads the needs of some samples.
+    std::uint32_t begin = 0;
+    std::uint32_t own = 0;
+    for (std::uint32_t other = threadIdx.x % 32; other < work.samples; other += 32) {
+      const std::uint32_t units = scratch_units(work, other);
+      if (other < sample) begin += units;
+      if (other == sample) own = units;
+    }
     for (int lanes = 16; lanes > 0; lanes /= 2) begin += __shfl_xor_sync(all_lanes, begin, lanes);
-    const std::uint32_t end = begin + __shfl_sync(all_lanes, own, static_cast<int>(sample));
+    const std::uint32_t end = begin + __shfl_sync(all_lanes, own, static_cast<int>(sample % 32));
     if (end * scratch_unit > work.scratch_bytes) return;
     input = input_of(work, sample);
     crop = crop_of(work, sample);

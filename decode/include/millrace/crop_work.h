@@ -103,7 +103,7 @@ struct CropWork {
   /// Alignment of the inputs in memory.
   static constexpr std::size_t input_unit = 16;
   static constexpr std::uint32_t no_input = UINT32_MAX;
-  static constexpr std::size_t most_samples = 32;
+  static constexpr std::size_t most_samples = 64;
 
   /// Does the work in host memory: the reference for all devices.
   void run_on_host() const;
