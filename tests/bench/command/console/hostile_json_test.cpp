@@ -10,6 +10,7 @@
 #include "command/dataset/pack_tar.h"
 #include "support/foreign_lmdb.h"
 #include "support/packs.h"
+#include "support/sanitizers.h"
 #include "support/tars.h"
 #include "support/temporary_folder.h"
 
@@ -27,6 +28,9 @@ std::string repeated(const std::string& text, int times) {
   return all;
 }
 
+/// Sizes of long and wide values. Sanitizers are slow.
+constexpr int many = 200'000 / one_in, long_text = 1'000'000 / one_in;
+
 /// Values that are nested, long or wide.
 std::vector<std::string> hostile_values() {
   std::vector<std::string> values;
@@ -36,16 +40,17 @@ std::vector<std::string> hostile_values() {
     values.push_back(repeated("[", levels));
   }
   std::string keys = "{\"0\":0", numbers = "[0", objects = "[0";
-  for (int number = 1; number < 200'000; ++number) {
+  for (int number = 1; number < many; ++number) {
     keys += ",\"" + std::to_string(number) + "\":0";
     numbers += ",0";
     objects += R"(,{"op":"resize"})";
   }
-  const std::string text(1'000'000, 'x');
-  values.insert(values.end(), {keys + "}", numbers + "]", objects + "]", '"' + text + '"',
-                               '"' + text, "{\"" + text + "\":1}", std::string(1'000'000, '9'),
-                               "0." + std::string(1'000'000, '9') + "e" + std::string(9, '9'),
-                               repeated("é", 150'000), '"' + repeated("é", 150'000) + '"'});
+  const std::string text(long_text, 'x');
+  values.insert(values.end(),
+                {keys + "}", numbers + "]", objects + "]", '"' + text + '"', '"' + text,
+                 "{\"" + text + "\":1}", std::string(long_text, '9'),
+                 "0." + std::string(long_text, '9') + "e" + std::string(9, '9'),
+                 repeated("é", 150'000 / one_in), '"' + repeated("é", 150'000 / one_in) + '"'});
   return values;
 }
 
