@@ -190,7 +190,9 @@ TEST_F(PipelineStage, TheReportHasTheStagesTime) {
               ::testing::ElementsAre("read", "transform", "copy", "expand", "convert", "trainer"));
   const StageReport& stage = report_.stages[3];
   EXPECT_TRUE(stage.on_stream);
-  EXPECT_EQ(stage.each.count, 3 * report_.batches);
+  // The last batches' times may not be known yet.
+  EXPECT_GE(stage.each.count, 3 * (report_.batches / 2));
+  EXPECT_LE(stage.each.count, 3 * report_.batches);
   EXPECT_GT(stage.busy_seconds, 0);
   std::ostringstream spans;
   options_.debug.trace->write_json(spans);
