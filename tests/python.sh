@@ -4,7 +4,7 @@
 #   bash tests/python.sh
 #
 # Builds the wheel of bench/python in build/python, and puts the libraries that it needs inside
-# (auditwheel). Then it installs the wheel into a fresh venv with NumPy and runs
+# (auditwheel). Then it installs the wheel into a fresh venv with NumPy and JAX and runs
 # tests/bench/python there, and again beside Debian's PyTorch, if that is installed. It checks the
 # types by mypy, the size (12 MB) and the time per batch with PyTorch (15 µs). The tools come
 # from PyPI.
@@ -36,6 +36,7 @@ tests_by() {
 printf '=== a fresh venv\n'
 python3 -m venv "$work/fresh"
 "$work/fresh/bin/pip" install --quiet numpy "$wheel"
+"$work/fresh/bin/pip" install --quiet jax || printf 'without JAX\n'
 "$work/fresh/bin/millrace" --version
 tests_by "$work/fresh/bin/python"
 
