@@ -49,11 +49,13 @@ struct CropSample {
     // Each lane reads the needs of some samples.
     std::uint32_t begin = 0;
     std::uint32_t own = 0;
+#pragma unroll 1
     for (std::uint32_t other = threadIdx.x % 32; other < work.samples; other += 32) {
       const std::uint32_t units = scratch_units(work, other);
       if (other < sample) begin += units;
       if (other == sample) own = units;
     }
+#pragma unroll
     for (int lanes = 16; lanes > 0; lanes /= 2) begin += __shfl_xor_sync(all_lanes, begin, lanes);
     const std::uint32_t end = begin + __shfl_sync(all_lanes, own, static_cast<int>(sample % 32));
     if (end * scratch_unit > work.scratch_bytes) return;

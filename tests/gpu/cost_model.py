@@ -19,6 +19,7 @@ import sys
 
 COUNTS = pathlib.Path(__file__).with_name("cost_model.json")
 BLOCKS = 16  # of threads for each sample (crop_blocks in gpu/pixel/crop_kernel.h)
+LAUNCHED = 64  # samples in a launch (CropWork::most_samples)
 SCHEDULERS = 4  # of an SM; each issues one instruction of a warp per cycle
 MODEL_ERROR = 0.25  # accepted, of the predicted rate
 LAUNCH_SECONDS = 3e-6  # of a kernel, from the end of the one before
@@ -50,7 +51,8 @@ COLUMNS = ("serial", *CYCLES)
 # For each kernel: its threads, its bytes of device memory for a sample, and its loops. A loop has
 # its source file, a part of the line with `for`, and how often it runs for a sample: in warps of
 # all blocks, and in rounds of the blocks' slowest warps. These are sums of factors times numbers of
-# the mean work of a crop (bench/micro/crop_batch.h); the number "" is 1.
+# the mean work of a crop (bench/micro/crop_batch.h). The number "" is 1, and "launched" the number
+# of samples in the launch.
 Loop = collections.namedtuple("Loop", "file line warps rounds")
 
 
@@ -59,10 +61,17 @@ def loop(file, line, warps, rounds):
     return Loop(file, line, *({of: 1} if isinstance(of, str) else of for of in (warps, rounds)))
 
 
+def first_loop(warps):
+    """The needs of all samples of the launch, 32 in a pass, which each warp adds up at first."""
+    return loop("crop_kernel.h", "other < work.samples", {"launched": BLOCKS * warps / 32},
+                {"launched": BLOCKS / 32})
+
+
 KERNELS = {
     "transform_tiles": {
         "threads": 128, "bytes": {"packed_bytes": 1, "plane_bytes": 1},
         "loops": [
+            first_loop(4),
             loop("crop_kernel.h", "component < crop.components", {"": 3 * 64}, {"": 3 * 16}),
             loop("crop_kernel.h", "row < plane.rows", {"tile_rows": 4}, "tile_rows"),
             loop("crop_kernel.h", "tile < plane.tiles", "tile_warps", "tile_rounds"),
@@ -74,6 +83,7 @@ KERNELS = {
     "resize_rows": {
         "threads": 256, "bytes": {"plane_bytes": 1, "rows": 3 * 224},
         "loops": [
+            first_loop(8),
             loop("crop_kernel.h", "y < rows", {"rows": 8}, "rows"),
             loop("crop_kernel.h", "x < width", {"plain_warps": 1, "summed_warps": 1},
                  {"plain_rounds": 1, "summed_rounds": 1}),
@@ -86,6 +96,7 @@ KERNELS = {
     "resize_columns": {
         "threads": 256, "bytes": {"rows": 3 * 224, "": 3 * 224 * 224},
         "loops": [
+            first_loop(8),
             loop("crop_kernel.h", "y < work.height", {"down_rows": 8}, "down_rows"),
             loop("crop_kernel.h", "n < row_values", "down_warps", "down_rounds"),
             loop("crop_kernel.h", "tap < down.count", "down_tap_warps", "down_tap_rounds"),
@@ -161,13 +172,12 @@ def count(terms, work):
     return sum(factor * (work[name] if name else 1) for name, factor in terms.items())
 
 
-def beside_prediction(runs, together, gpu):
+def beside_prediction(runs, gpu):
     """A benchmark's rate beside the prediction for its work: why it is missing, the text, the bar,
     and whether it is met."""
     machine = machine_of(gpu or "")
     bar = f"prediction +- {MODEL_ERROR:.0%}" if machine else ""
-    run = next((run for run in runs if str(run.get("name")).startswith(f"Crop/224/{together}/")),
-               {})
+    run = next((run for run in runs if str(run.get("name")).startswith("Crop/224/")), {})
     rate = run.get("samples_per_second")
     if not isinstance(rate, (int, float)):
         return run.get("error_message") or "the result has no samples_per_second", "", bar, None
@@ -175,7 +185,7 @@ def beside_prediction(runs, together, gpu):
         return None, f"{rate:.0f} samples/s, no prediction for {gpu or 'this GPU'}", bar, None
     counts = read_counts()
     work = {name: run[name] for name in counts["work"] if name in run}
-    _, predicted = predict(counts, machine, work, run.get("samples_per_launch", together))
+    _, predicted = predict(counts, machine, work, run.get("samples_per_launch", LAUNCHED))
     return None, (f"{rate:.0f} samples/s, predicted {predicted:.0f} for {machine}: "
                   f"{rate / predicted:.2f} of it"), bar, abs(rate / predicted - 1) <= MODEL_ERROR
 
@@ -189,11 +199,11 @@ def read_counts():
     return json.loads(COUNTS.read_text(encoding="utf-8"))
 
 
-def predict(counts, name, work=None, launched=64):
+def predict(counts, name, work=None, launched=LAUNCHED):
     """The kernels' predictions on a machine by their names, and samples per second. The mean work
     stands for numbers that `work` lacks."""
     machine = MACHINES[name]
-    work = {**counts["work"], **(work or {})}
+    work = {**counts["work"], **(work or {}), "launched": launched}
     kernels = {kernel: predict_kernel({**KERNELS[kernel], **entry}, work, machine, launched)
                for kernel, entry in counts["kernels"][machine["arch"]].items()}
     return kernels, 1 / sum(kernel["seconds"] for kernel in kernels.values())
@@ -222,8 +232,7 @@ def print_prediction(counts, work):
                   "".join(f"{of['units'][unit]:>9,.0f}" for unit in units) +
                   f"{of['bytes'] / 1e3:>7.0f}{'memory' if of['memory_bound'] else of['bound']:>7}"
                   f"{of['busy']:>6.0%}{of['seconds'] * 1e9:>8.0f}")
-        print(f"{name:<6}{rate:,.0f} samples/s of 64 at a time, "
-              f"{predict(counts, name, work, 256)[1]:,.0f} of 256")
+        print(f"{name:<6}{rate:,.0f} samples/s")
 
 
 def to_text(value, depth=0):

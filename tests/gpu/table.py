@@ -169,15 +169,14 @@ class Table:
                 name = re.compile(rf"{kernel}\w*/\d+x{pixels}x{pixels}x\d+\b")
                 self.kernel(what, bar, trouble, [
                     run for run in runs if name.match(str(run.get("name")))])
-        for together in (64, 256):
-            what = f"crop kernels at 224 px, {together} samples a launch"
-            step, _ = self.step("machine")
-            missing, measured, bar, met = cost_model.beside_prediction(
-                runs, together, step and step.value("gpu", "name"))
-            if trouble or missing:
-                self.not_measured("kernels", what, bar, trouble or missing)
-            else:
-                self.add(what, measured, bar, met)
+        what = "crop kernels at 224 px"
+        step, _ = self.step("machine")
+        missing, measured, bar, met = cost_model.beside_prediction(
+            runs, step and step.value("gpu", "name"))
+        if trouble or missing:
+            self.not_measured("kernels", what, bar, trouble or missing)
+        else:
+            self.add(what, measured, bar, met)
 
     def kernel(self, what, bar, trouble, runs):
         failed = [str(run["name"]) for run in runs if run.get("error_occurred")]

@@ -41,8 +41,8 @@ def kernel(name, share):
     return {"name": f"{name}/iterations:30/manual_time", "of_copy": share, "of_bandwidth": 0.9}
 
 
-def crop_run(together, rate, **counters):
-    return {"name": f"Crop/224/{together}/iterations:30/manual_time", "samples_per_second": rate,
+def crop_run(rate, **counters):
+    return {"name": "Crop/224/64/iterations:30/manual_time", "samples_per_second": rate,
             **counters}
 
 
@@ -75,7 +75,7 @@ class Results:
             kernel(f"{kind}/64x{pixels}x{pixels}x3/{way}", 0.9)
             for pixels in (224, 299, 384, 518)
             for kind, way in (("Convert", "bfloat16/nchw/no_flips"), ("Mix", "mixup"))] + [
-            crop_run(together, 123456) for together in (64, 256)]})
+            crop_run(123456)]})
         for name in ("gemm_256", "gemm_64", "spin_256", "soak"):
             self.add(name, result=bench())
         for name in ("resnet18_128", "resnet18_256"):
@@ -253,15 +253,15 @@ class SummarizeTest(unittest.TestCase):
                    "not measured: Convert/256x224x224x3/b failed")
 
     def crops(self, gpu, share, **counters):
-        """The row for 64 crops at a time, at this share of the rate that is predicted for an H100
-        and the work of the counters."""
+        """The row of crops at this share of the rate that is predicted for an H100 and the work of
+        the counters."""
         counts = cost_model.read_counts()
-        _, rate = cost_model.predict(counts, "H100", counters, 64)
+        _, rate = cost_model.predict(counts, "H100", counters)
         self.results = Results()
         self.results.add("machine", result={"gpu": {"name": gpu}})
         self.results.add("kernels", result={"benchmarks": [
-            crop_run(64, rate * share, samples_per_launch=64, **counters)]})
-        return self.verdict("crop kernels at 224 px, 64 samples a launch")[:2]
+            crop_run(rate * share, samples_per_launch=64, **counters)]})
+        return self.verdict("crop kernels at 224 px")[:2]
 
     def test_crops_beside_their_prediction(self):
         for gpu, share, verdict in (("NVIDIA H100 80GB HBM3", 0.76, "ok"),
@@ -282,11 +282,11 @@ class SummarizeTest(unittest.TestCase):
 
     def test_crops_that_failed_are_told(self):
         self.results.add("kernels", result={"benchmarks": [{
-            "name": "Crop/224/256/iterations:30/manual_time", "error_occurred": True,
+            "name": "Crop/224/64/iterations:30/manual_time", "error_occurred": True,
             "error_message": "the result is not the host's"}]})
-        self.told("crop kernels at 224 px, 256", "not measured: the result is not the host's")
+        self.told("crop kernels at 224 px", "not measured: the result is not the host's")
         self.results.add("machine", result={"gpu": {"name": "NVIDIA L40S"}})
-        self.short("crop kernels at 224 px, 256", "not measured: the result is not the host's")
+        self.short("crop kernels at 224 px", "not measured: the result is not the host's")
 
     def test_a_runs_warnings_are_told(self):
         self.results.add("gemm_64", result=bench(warnings=["other programs' work: 9%"]))
