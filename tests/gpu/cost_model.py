@@ -48,22 +48,22 @@ CYCLES = {"issue": 1, "alu": 2, "imad": 2, "xu": 8, "lsu": 4}
 COLUMNS = ("serial", *CYCLES)
 
 
-# For each kernel: its threads, its bytes of device memory for a sample, and its loops. A loop has
-# its source file, a part of the line with `for`, and how often it runs for a sample: in warps of
-# all blocks, and in rounds of the blocks' slowest warps. These are sums of factors times numbers of
+# For each kernel: its threads, its bytes of device memory for a sample, and its loops. A loop has a
+# part of the source line with `for`, and how often it runs for a sample: in warps of all blocks,
+# and in rounds of the blocks' slowest warps. These are sums of factors times numbers of
 # the mean work of a crop (bench/micro/crop_batch.h). The number "" is 1, and "launched" the number
 # of samples in the launch.
-Loop = collections.namedtuple("Loop", "file line warps rounds")
+Loop = collections.namedtuple("Loop", "line warps rounds")
 
 
-def loop(file, line, warps, rounds):
+def loop(line, warps, rounds):
     """The name of a number alone stands for that number."""
-    return Loop(file, line, *({of: 1} if isinstance(of, str) else of for of in (warps, rounds)))
+    return Loop(line, *({of: 1} if isinstance(of, str) else of for of in (warps, rounds)))
 
 
 def first_loop(warps):
     """The needs of all samples of the launch, 32 in a pass, which each warp adds up at first."""
-    return loop("crop_kernel.h", "other < work.samples", {"launched": BLOCKS * warps / 32},
+    return loop("other < work.samples", {"launched": BLOCKS * warps / 32},
                 {"launched": BLOCKS / 32})
 
 
@@ -72,34 +72,34 @@ KERNELS = {
         "threads": 128, "bytes": {"packed_bytes": 1, "plane_bytes": 1},
         "loops": [
             first_loop(4),
-            loop("crop_kernel.h", "component < crop.components", {"": 3 * 64}, {"": 3 * 16}),
-            loop("crop_kernel.h", "row < plane.rows", {"tile_rows": 4}, "tile_rows"),
-            loop("crop_kernel.h", "tile < plane.tiles", "tile_warps", "tile_rounds"),
-            loop("tile_kernel.h", "round * 64 < count", "value_warps", "value_rounds"),
-            loop("tile_kernel.h", "column += 32", {"tile_warps": 2}, {"tile_rounds": 2}),
-            loop("tile_kernel.h", "row += 32", {"tile_warps": 2}, {"tile_rounds": 2}),
+            loop("component < crop.components", {"": 3 * 64}, {"": 3 * 16}),
+            loop("row < plane.rows", {"tile_rows": 4}, "tile_rows"),
+            loop("tile < plane.tiles", "tile_warps", "tile_rounds"),
+            loop("round * 64 < count", "value_warps", "value_rounds"),
+            loop("column += 32", {"tile_warps": 2}, {"tile_rounds": 2}),
+            loop("row += 32", {"tile_warps": 2}, {"tile_rounds": 2}),
         ],
     },
     "resize_rows": {
         "threads": 256, "bytes": {"plane_bytes": 1, "rows": 3 * 224},
         "loops": [
             first_loop(8),
-            loop("crop_kernel.h", "y < rows", {"rows": 8}, "rows"),
-            loop("crop_kernel.h", "x < width", {"plain_warps": 1, "summed_warps": 1},
+            loop("y < rows", {"rows": 8}, "rows"),
+            loop("x < width", {"plain_warps": 1, "summed_warps": 1},
                  {"plain_rounds": 1, "summed_rounds": 1}),
-            loop("crop_kernel.h", "from < down.count", {"plain_warps": 1, "summed_tap_warps": 1},
+            loop("from < down.count", {"plain_warps": 1, "summed_tap_warps": 1},
                  {"plain_rounds": 1, "summed_tap_rounds": 1}),
-            loop("crop_kernel.h", "x < work.width", "across_warps", "across_rounds"),
-            loop("crop_kernel.h", "tap < across.count", "across_tap_warps", "across_tap_rounds"),
+            loop("x < work.width", "across_warps", "across_rounds"),
+            loop("tap < across.count", "across_tap_warps", "across_tap_rounds"),
         ],
     },
     "resize_columns": {
         "threads": 256, "bytes": {"rows": 3 * 224, "": 3 * 224 * 224},
         "loops": [
             first_loop(8),
-            loop("crop_kernel.h", "y < work.height", {"down_rows": 8}, "down_rows"),
-            loop("crop_kernel.h", "n < row_values", "down_warps", "down_rounds"),
-            loop("crop_kernel.h", "tap < down.count", "down_tap_warps", "down_tap_rounds"),
+            loop("y < work.height", {"down_rows": 8}, "down_rows"),
+            loop("n < row_values", "down_warps", "down_rounds"),
+            loop("tap < down.count", "down_tap_warps", "down_tap_rounds"),
         ],
     },
 }
@@ -107,7 +107,7 @@ KERNELS = {
 
 def launch_of(threads):
     """The code outside of all loops."""
-    return Loop("", "launch", {"": BLOCKS * threads // 32}, {"": BLOCKS})
+    return Loop("launch", {"": BLOCKS * threads // 32}, {"": BLOCKS})
 
 
 def occupancy(kernel, machine):

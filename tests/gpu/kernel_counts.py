@@ -39,9 +39,8 @@ UNIT_OF = {name: unit for unit, names in UNITS.items() for name in names.split()
 
 # Lines of code that photographs do not run: images that came as pixels, widths other than multiples
 # of 4, corrupt tiles, and coefficients of two bytes.
-NOT_TAKEN = (("crop_kernel.h", "copy_image(work, sample)"), ("crop_kernel.h", "pass_columns<1>"),
-             ("tile_kernel.h", "grey_sample * 0x01010101U"),
-             ("tile_kernel.h", "read_wide(values, wide, at)"))
+NOT_TAKEN = ("copy_image(work, sample)", "pass_columns<1>", "grey_sample * 0x01010101U",
+             "read_wide(values, wide, at)")
 
 
 class Instruction:
@@ -160,24 +159,24 @@ class Source:
                       for folder in ("gpu/pixel", "decode/include/millrace/detail")
                       for path in (PROJECT / folder).iterdir() if path.suffix == ".h"}
 
-    def has(self, place, file, text):
+    def has(self, place, text):
         name, line = place
         lines = self.texts.get(name, [])
-        return name == file and line <= len(lines) and text in lines[line - 1]
+        return line <= len(lines) and text in lines[line - 1]
 
 
 def loop_of(code, source, loops):
     """The loop of the source that the last branch of a machine code's loop belongs to."""
     for place in code.lines:
         for number, loop in enumerate(loops):
-            if source.has(place, loop.file, loop.line):
+            if source.has(place, loop.line):
                 return number
     raise SystemExit(f"{code.lines[0][0]}:{code.lines[0][1]}: a loop that is not in "
                      f"cost_model.py's KERNELS ({code.text}); add it, or unroll it")
 
 
 def is_taken(one, source):
-    return not any(source.has(place, file, text) for place in one.lines for file, text in NOT_TAKEN)
+    return not any(source.has(place, text) for place in one.lines for text in NOT_TAKEN)
 
 
 def serial_cycles(code, ready, now):

@@ -43,7 +43,7 @@ class CountTest(unittest.TestCase):
     def count(self, *parts):
         code = kernel_counts.parse(listing(*parts), ["resize_columns"])["resize_columns"]
         kernel = {"threads": 256, "loops": [
-            cost_model.loop("crop_kernel.h", "tap < down.count", "taps", "tap_rounds")]}
+            cost_model.loop("tap < down.count", "taps", "tap_rounds")]}
         counts = kernel_counts.count_kernel("resize_columns", code, kernel, kernel_counts.Source())
         return [{name: number for name, number in zip(cost_model.COLUMNS, numbers) if number}
                 for numbers in counts.values()]
@@ -77,11 +77,11 @@ class CountTest(unittest.TestCase):
             self.count(("crop_kernel.h", 1, "", "@P1 QUUX.U32 R1", PLAIN))
 
     def test_code_that_photographs_do_not_run(self):
-        file, text = kernel_counts.NOT_TAKEN[0]
+        not_taken = line_of("crop_kernel.h", kernel_counts.NOT_TAKEN[0])
         (_, launch) = self.count(*[
             ("crop_kernel.h", line, label, code, PLAIN) for line, label, code in (
-                (line_of(file, text), ".L_x_2", "IADD3 R4, R4, R5, RZ"),
-                (line_of(file, text), "", "@P0 BRA `(.L_x_2)"),
+                (not_taken, ".L_x_2", "IADD3 R4, R4, R5, RZ"),
+                (not_taken, "", "@P0 BRA `(.L_x_2)"),
                 (line_of("crop_kernel.h", "tap < down.count"), ".L_x_1", "NOP"),
                 (line_of("crop_kernel.h", "tap < down.count"), "", "@P0 BRA `(.L_x_1)"),
                 (1, "", "EXIT"))])
@@ -108,7 +108,7 @@ class CountTest(unittest.TestCase):
 def kernel(units, serial, **changes):
     numbers = [serial] + [units.get(unit, 0) for unit in cost_model.CYCLES]
     return {"threads": 128, "registers": 32, "shared_bytes": 0, "bytes": {"bytes": 1},
-            "loops": [cost_model.loop("", "a loop", "warps", "rounds")],
+            "loops": [cost_model.loop("a loop", "warps", "rounds")],
             "counts": {"a loop": numbers, "launch": [0] * len(numbers)}, **changes}
 
 
