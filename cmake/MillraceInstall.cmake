@@ -45,7 +45,7 @@ if(PROJECT_IS_TOP_LEVEL AND MILLRACE_SHLIBDEPS AND MILLRACE_FILE)
   set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
   # Packages for programs that link the libraries.
   set(CPACK_DEBIAN_PACKAGE_DEPENDS "libtbb-dev, liblmdb-dev, libhwloc-dev, \
-libjpeg62-turbo-dev, libpng-dev, libwebp-dev, libhwy-dev, libdlpack-dev, pkg-config")
+libjpeg-dev, libpng-dev, libwebp-dev, libhwy-dev, libdlpack-dev, pkg-config")
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
   include(CPack)
 endif()

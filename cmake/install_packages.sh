@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs the packages of Debian 12 or 13 that millrace needs. If all of them are installed
-# already, it is fast and does not call apt-get.
+# Installs the packages that millrace needs on Debian 12 or 13 or Ubuntu 22.04 or 24.04. If all of
+# them are installed already, it is fast and does not call apt-get. On another system it prints
+# what to install, and ends with status 0 if the build tools are there.
 #
 #   bash cmake/install_packages.sh build    to build library, command and examples (the default)
 #   bash cmake/install_packages.sh test     and the tests
@@ -17,9 +18,9 @@ fail() {
 }
 
 packages=(g++ cmake ninja-build pkg-config libtbb-dev liblmdb-dev libhwloc-dev
-  libjpeg62-turbo-dev libturbojpeg0-dev libhwy-dev libcli11-dev
-  libfmt-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev libarchive-dev libboost-math-dev
-  libutfcpp-dev libpng-dev libwebp-dev libssl-dev libstb-dev)
+  libturbojpeg0-dev libhwy-dev libcli11-dev libfmt-dev nlohmann-json3-dev libxxhash-dev
+  libdlpack-dev libarchive-dev libboost-math-dev libutfcpp-dev libpng-dev libwebp-dev libssl-dev
+  libstb-dev)
 # Tests list the project's files by git. Micro-benchmarks compare with OpenCV's resize, tests with
 # Pillow's. Boost.Context runs the threads of GPU kernels as fibres.
 test_packages=(git libgtest-dev libgmock-dev libboost-context-dev libopenmpi-dev openmpi-bin
@@ -30,18 +31,27 @@ test_packages=(git libgtest-dev libgmock-dev libboost-context-dev libopenmpi-dev
 # users of the tests need what is tested with it: <millrace/torch.h>, examples/resnet18,
 # examples/python and DLPack.
 ci_packages=(ccache clang clang-format clang-tidy lld llvm qemu-system-x86
-  busybox-static e2fsprogs python3-pip dpkg-dev file libtorch-dev python3-torch python3-numpy
-  python3-torchvision)
+  busybox-static e2fsprogs python3-pip dpkg-dev file python3-numpy)
+torch_packages=(libtorch-dev python3-torch python3-torchvision)  # Ubuntu 24.04 lacks them
 
 # FFCV is compiled with OpenCV, and SPDL loads the libraries of FFmpeg.
 peers_packages=(python3-dev python3-venv libopencv-dev ffmpeg)
 
 system=$(. /etc/os-release 2>/dev/null && printf '%s %s' "${ID:-}" "${VERSION_ID:-}") ||
   system=unknown
-case "$system" in  # each has the sanitizers' libraries of its own clang
-  "debian 13") ci_packages+=(libclang-rt-19-dev) ;;
-  *) ci_packages+=(libclang-rt-14-dev) ;;
+# Names that differ: libjpeg-turbo, and the sanitizers' libraries of the system's clang.
+known=1
+jpeg=libjpeg62-turbo-dev
+sanitizers=libclang-rt-14-dev
+case "$system" in
+  "debian 12") ;;
+  "debian 13") sanitizers=libclang-rt-19-dev ;;
+  "ubuntu 22.04") jpeg=libjpeg-turbo8-dev sanitizers=libclang-common-14-dev ;;
+  "ubuntu 24.04") jpeg=libjpeg-turbo8-dev sanitizers=libclang-rt-18-dev torch_packages=() ;;
+  *) known= ;;
 esac
+packages+=("$jpeg")
+ci_packages+=("$sanitizers" "${torch_packages[@]}")
 
 level=${1:-build}
 case "$level" in
@@ -55,13 +65,24 @@ case "$level" in
     ;;
 esac
 
-if [ "$system" != "debian 12" ] && [ "$system" != "debian 13" ]; then
-  printf 'This is not Debian 12 or 13 but %s, so nothing is installed. ' "$system"
-  printf 'millrace needs what Debian 12 calls:\n  %s\n' "${packages[*]}"
+# Ubuntu 22.04 has an older CMake.
+check_cmake() {
+  local version
+  version=$(cmake --version | sed -n 's/^cmake version //p')
+  printf '3.25\n%s\n' "$version" | sort -C -V ||
+    fail "CMake is too old ($version, millrace needs 3.25 or later): install a later one, for" \
+      "example by 'python3 -m pip install --user cmake', and put it first in PATH."
+}
+
+if [ -z "$known" ]; then
+  printf 'This system is %s. Packages are installed only on Debian 12, Debian 13, ' "$system"
+  printf 'Ubuntu 22.04 and Ubuntu 24.04.\nmillrace needs GCC 11 or clang 14, CMake 3.25 '
+  printf '(or later ones), and what Debian 12 calls:\n  %s\n' "${packages[*]}"
   for tool in cmake ninja pkg-config c++; do
     command -v "$tool" >/dev/null ||
       fail "'$tool' is missing; install it and the libraries above, then run this again."
   done
+  check_cmake
   printf 'The build tools are there: going on.\n'
   exit 0
 fi
@@ -74,13 +95,14 @@ for package in "${packages[@]}"; do
 done
 if [ ${#missing[@]} -eq 0 ]; then
   printf 'All packages for "%s" are installed.\n' "$level"
+  check_cmake
   exit 0
 fi
 
 root=()
 if [ "$(id -u)" -ne 0 ]; then
   command -v sudo >/dev/null ||
-    fail "not root and no sudo. Have an administrator run:" \
+    fail "not root, and sudo is missing. Have an administrator run: apt-get update &&" \
       "apt-get install --no-install-recommends ${missing[*]}"
   root=(sudo)
 fi
@@ -106,3 +128,4 @@ if ! apt install -y --no-install-recommends "${missing[@]}"; then
     fail "apt-get could not install: ${missing[*]} (its last lines are above)."
   }
 fi
+check_cmake

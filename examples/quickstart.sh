@@ -3,9 +3,9 @@
 #
 #   bash examples/quickstart.sh [FOLDER]
 #
-# From nothing to numbers on Debian 12: installs the packages that millrace needs, builds it, packs
-# the photographs of FOLDER into a dataset and runs the throughput bench on it. Without FOLDER it
-# makes 300 photograph-like pictures first. All output is in build/.
+# From nothing to numbers: installs the packages that millrace needs, builds it, packs the
+# photographs of FOLDER into a dataset and runs the throughput bench on it. Without FOLDER it makes
+# 300 photograph-like pictures first. All output is in build/.
 set -euo pipefail
 
 usage() { sed -n 's/^# \?//; 4,8p' "${BASH_SOURCE[0]}"; }

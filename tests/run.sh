@@ -3,8 +3,8 @@
 #
 #   bash tests/run.sh [ctest arguments ...]
 #
-# Installs what the tests need (Debian 12), builds millrace with warnings as errors and runs all its
-# tests; e.g. `bash tests/run.sh -R Sampler` runs those with "Sampler" in their name.
+# Installs what the tests need, builds millrace with warnings as errors and runs all its tests;
+# e.g. `bash tests/run.sh -R Sampler` runs those with "Sampler" in their name.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
