@@ -31,6 +31,7 @@ void PoolWorkers::work(unsigned number_in_pool) {
                      ("millrace-w" + std::to_string(first_worker_ + number_in_pool)).c_str());
   const int binding_error = cpus_.empty() ? 0 : bind_this_thread(cpus_);
   keep_openmp_to_this_thread();
+  if (!wait_for_all_threads()) return;
   arena_.execute([&] {
     start(binding_error);
     std::optional<Work> work;
@@ -43,14 +44,23 @@ void PoolWorkers::work(unsigned number_in_pool) {
   changed_.notify_all();
 }
 
+bool PoolWorkers::wait_for_all_threads() {
+  MutexLock lock(mutex_);
+  while (!has_all_threads_ && !stopping_) changed_.wait(mutex_);
+  return has_all_threads_;
+}
+
 void PoolWorkers::wait_until_started() {
   MutexLock lock(mutex_);
+  has_all_threads_ = true;
+  changed_.notify_all();
   while (started_ < workers_) changed_.wait(mutex_);
 }
 
 void PoolWorkers::begin_stop() {
   MutexLock lock(mutex_);
   stopping_ = true;
+  changed_.notify_all();
   parked_workers_.call_all(workers_);
 }
 

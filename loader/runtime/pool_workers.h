@@ -46,7 +46,8 @@ class PoolWorkers {
   /// Body of a worker's thread. The thread shares ownership of this object, since the pool may be
   /// destroyed before a stuck item returns.
   void work(unsigned number_in_pool);
-  /// Waits until every thread has entered the arena, so that none enters while another leaves.
+  /// Call when all threads are created. Waits until each has entered the arena, so that none enters
+  /// while another leaves.
   void wait_until_started();
   void begin_stop();
   /// Waits for the pool's threads, and for other pools' threads that run an item of this one.
@@ -95,6 +96,9 @@ class PoolWorkers {
     std::shared_ptr<const Others> pass_on{};
   };
 
+  /// Waits until all threads are created. Returns false if one cannot be. No thread enters the
+  /// arena before: while stacks use up the address space, oneTBB hangs (2022.1) or aborts.
+  bool wait_for_all_threads();
   void start(int binding_error);
   /// Ends `finished` and returns the worker's next item, from its own pool first. Returns nullopt
   /// when the pool stops.
@@ -143,6 +147,7 @@ class PoolWorkers {
   std::vector<char> gone_ MILLRACE_GUARDED_BY(mutex_);
   unsigned started_ MILLRACE_GUARDED_BY(mutex_) = 0;
   int binding_error_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  bool has_all_threads_ MILLRACE_GUARDED_BY(mutex_) = false;
   bool stopping_ MILLRACE_GUARDED_BY(mutex_) = false;
   std::vector<pid_t> thread_ids_ MILLRACE_GUARDED_BY(mutex_);
 };
