@@ -36,7 +36,7 @@ ROOMS = {
                "dataset/open", "cache", "order", "runtime", "device", "report",
                "pipeline/options", "pipeline/slots", "pipeline/samples", "pipeline"],
     "decode": ["codec", "<codec>", "jpeg/progressive", "jpeg/decoder", "coefficients",
-               "*"],
+               "crops", "*"],
     "augment": ["geometry", "resample", "pixels", "ops", "ops/colour", "ops/warp", "ops/policy",
                 "targets", "*"],
     "gpu": ["pixel", "device"],

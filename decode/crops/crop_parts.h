@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts that all packed crops have.
+#pragma once
+
+#include <millrace/crop_work.h>
+#include <millrace/detail/crop_packer.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "jpeg/frame.h"
+
+namespace millrace::crops {
+
+/// A range of numbers.
+struct Range {
+  int first;
+  int last;
+
+  int count() const { return last - first + 1; }
+  Range divided(int by) const { return {first / by, last / by}; }
+};
+
+/// The MCUs that a region needs.
+struct McuRanges {
+  Range columns;
+  Range rows;
+};
+McuRanges mcus_for(const jpeg::Frame& frame, const Region& region);
+
+/// A crop in measurement: its header and its weights.
+struct CropParts {
+  CropHeader header;
+  CropAxis horizontal;
+  CropAxis vertical;
+
+  /// Begins a crop with its weights. Sets all numbers of the header that do not depend on other
+  /// parts. Returns false if the crop is too wide, or needs more than `most_scratch` bytes of
+  /// scratch.
+  bool begin(const jpeg::Frame& frame, const Crop& crop, std::size_t most_scratch);
+  /// Gives a part of `bytes` bytes the next place. Returns its offset.
+  std::uint32_t take(std::size_t bytes) {
+    const std::uint32_t offset = header.bytes;
+    header.bytes += static_cast<std::uint32_t>((bytes + 3) / 4 * 4);
+    return offset;
+  }
+  /// Copies the header and the weights to their places.
+  void put(std::byte* to) const;
+};
+
+/// Copies numbers to an offset of the packed crop.
+template <typename Number>
+void put(std::span<const Number> numbers, std::byte* crop, std::uint32_t offset) {
+  if (!numbers.empty()) std::memcpy(crop + offset, numbers.data(), numbers.size_bytes());
+}
+
+}  // namespace millrace::crops
