@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "coefficients/tile.h"
+#include "crops/scan_planes.h"
 #include "jpeg/idct.h"
 
 namespace millrace {
@@ -34,6 +35,7 @@ bool make_samples(const std::uint8_t* tile, std::size_t bytes, const jpeg::Steps
 
 /// Makes all samples. Returns false if there are corrupt tiles, whose samples are `grey_sample`.
 bool make_planes(const CropHeader& crop, std::uint8_t* scratch) {
+  if (crop.scan.segments > 0) return crops::make_planes_of_scan(crop, scratch);
   bool sound = true;
   for (std::int32_t component = 0; component < crop.components; ++component) {
     const CropHeader::Plane& plane = crop.planes[component];

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that makes resized crops from stored coefficients. It is public for authors of devices;
-// a trainer does not need it.
+// A kernel that makes resized crops from stored coefficients and from JPEGs. It is public for
+// authors of devices; a trainer does not need it.
 //
 // Threads: `run_on_host` may be called on any thread.
 // Lifetimes: the memory that a `CropWork` points to must stay valid until the work is done.
 #pragma once
 
 #include <millrace/conversion_work.h>
+#include <millrace/crop_scan.h>
 #include <millrace/detail/export.h>
 
 #include <cstddef>
@@ -15,9 +16,9 @@
 namespace MILLRACE_API millrace {
 
 /// Begin of a packed crop: one sample's input. The parts that it refers to follow, at offsets from
-/// its begin that are multiples of 4. The tiles have the record form `coefficients`
-/// (decode/coefficients/FORMAT.md). Their bytes are untrusted. All other numbers were checked when
-/// the crop was packed.
+/// its begin that are multiples of 4. A crop has either tiles of the record form `coefficients`
+/// (decode/coefficients/FORMAT.md) or a JPEG's entropy-coded data (`scan`). Their bytes are
+/// untrusted. All other numbers were checked when the crop was packed.
 struct CropHeader {
   /// A component's tiles that the crop needs.
   struct Plane {
@@ -27,7 +28,7 @@ struct CropHeader {
     std::int32_t first_row = 0;
     std::int32_t rows = 0;
     /// Offset of a u32 for each row: the row's offset. A row has the end of each tile as u32,
-    /// counted from the row's first tile, and then the tiles.
+    /// counted from the row's first tile, and then the tiles. 0 if the crop has a scan.
     std::uint32_t rows_at = 0;
     /// Quantisation steps, row by row.
     std::uint8_t steps[64] = {};
@@ -68,11 +69,12 @@ struct CropHeader {
   Axis horizontal;
   Axis vertical;
   Plane planes[3];
+  CropScan scan;
 };
 
-/// Arguments of a kernel that makes 8-bit RGB images. It expands tiles, transforms them to samples,
-/// makes the pixels that libjpeg-turbo makes, and resizes as Pillow does, to the bit. A flip is
-/// part of the packed weights.
+/// Arguments of a kernel that makes 8-bit RGB images. It expands tiles or decodes a scan. It
+/// transforms the coefficients to samples, makes the pixels that libjpeg-turbo makes, and resizes
+/// as Pillow does, to the bit. A flip is part of the packed weights.
 struct CropWork {
   static constexpr const char* kernel = "crop";
 
@@ -85,8 +87,9 @@ struct CropWork {
   const std::uint8_t* packed = nullptr;
   /// [samples, height, width, 3]. Must not overlap the inputs.
   std::uint8_t* images = nullptr;
-  /// One value per sample, or null. Becomes 1 if tiles are corrupt, the input is missing or the
-  /// scratch is too small. The sample's image is then unspecified.
+  /// One value per sample, or null. Becomes 1 if tiles are corrupt, segments of a scan are
+  /// doubtful, the input is missing or the scratch is too small. The sample's image is then
+  /// unspecified.
   std::uint8_t* marks = nullptr;
   /// Scratch of all samples, one behind the other, aligned to 256 bytes. Its content is
   /// unspecified.

@@ -67,6 +67,12 @@ class JpegDecoder final : public ImageDecoder, public InterleavedDecoder {
   Status check() override;
   void close() override;
 
+  /// Returns the opened image as the baseline stages decode it; null if they do not take it. Valid
+  /// until the next `open`, as is the index.
+  const jpeg::Frame* baseline() const { return opened_ && takes_stages_ ? frame_.get() : nullptr; }
+  /// Returns the index in use, or one without points.
+  const jpeg::SeekIndex& index() const { return index_; }
+
  private:
   const char* choose_decoder();
   Status check_header(std::size_t encoded_bytes) const;

@@ -74,6 +74,50 @@ MILLRACE_HOST_DEVICE inline std::uint32_t scratch_units(const CropWork& work, st
                                     scratch_unit);
 }
 
+/// Places for the samples of one of an MCU's blocks, for crops of a JPEG's scan.
+struct BlockPlace {
+  /// Offset of the component's samples in the scratch.
+  std::size_t at;
+  std::size_t stride;
+  /// Blocks of the component from one MCU to the next, and the block's place in the first MCU of
+  /// the image, counted from the first block in the scratch.
+  std::int32_t across;
+  std::int32_t down;
+  std::int32_t x;
+  std::int32_t y;
+  /// Blocks of the component in the scratch.
+  std::int32_t columns;
+  std::int32_t rows;
+
+  /// Returns whether the block of an MCU is in the scratch, and sets the offset of its samples.
+  MILLRACE_HOST_DEVICE bool find(std::int32_t mcu_x, std::int32_t mcu_y,
+                                 std::size_t& offset) const {
+    const std::int32_t column = mcu_x * across + x;
+    const std::int32_t row = mcu_y * down + y;
+    offset = at + static_cast<std::size_t>(row) * tile_height * stride +
+             static_cast<std::size_t>(column) * tile_height;
+    return column >= 0 && column < columns && row >= 0 && row < rows;
+  }
+};
+
+/// Returns the place of an MCU's block number `block`.
+MILLRACE_HOST_DEVICE inline BlockPlace block_place(const CropHeader& crop, std::int32_t block) {
+  const std::int32_t light_blocks = crop.across * crop.down;
+  const bool chroma = block >= light_blocks;
+  const std::int32_t component = chroma ? block - light_blocks + 1 : 0;
+  const CropHeader::Plane& plane = crop.planes[component];
+  const std::int32_t across = chroma ? 1 : crop.across;
+  const std::int32_t first_column = plane.first_tile * (tile_width / tile_height);
+  return {.at = plane_at(crop, component),
+          .stride = plane_stride(plane),
+          .across = across,
+          .down = chroma ? 1 : crop.down,
+          .x = (chroma ? 0 : block % across) - first_column,
+          .y = (chroma ? 0 : block / across) - plane.first_row,
+          .columns = plane.tiles * (tile_width / tile_height),
+          .rows = plane.rows};
+}
+
 /// The samples of a crop, as pixels of the image.
 struct CropPixels {
   jpeg::SamplePlane planes[3];

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/crop_work.h>
+
+#include <cstdint>
+
+namespace millrace::crops {
+
+/// Makes all samples of a crop that has a scan. Returns false if a segment is doubtful.
+bool make_planes_of_scan(const CropHeader& crop, std::uint8_t* scratch);
+
+}  // namespace millrace::crops

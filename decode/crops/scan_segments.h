@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/crop_scan.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "jpeg/frame.h"
+#include "jpeg/index.h"
+
+namespace millrace::crops {
+
+/// A copy of parts of a scan, without the zeros that are stuffed after each FF.
+class ScanCopy {
+ public:
+  /// Begins with a scan, without its bytes. The scan must outlive the following calls. The memory
+  /// is kept for the next one.
+  void begin(std::span<const std::uint8_t> scan);
+  /// Continues at byte `offset` of the scan.
+  void seek(std::size_t offset) { read_ = offset; }
+  std::size_t offset() const { return read_; }
+  std::size_t bytes() const { return written_; }
+  /// Returns the copied bytes. Zeros fill the last word.
+  std::span<const std::uint32_t> words();
+
+  // The following calls return false if the scan ends before, or has other markers.
+
+  /// Copies all bytes before byte `end`, which must not be a stuffed zero.
+  bool copy_to(std::size_t end);
+  /// Copies all bytes before the next marker, which must be `marker`. Continues after it.
+  bool copy_to_marker(int marker);
+  /// Copies a byte.
+  bool copy_byte();
+
+ private:
+  enum class Stop { end, marker, other };
+  Stop run(std::size_t end);
+  void put(const std::uint8_t* from, std::size_t count);
+
+  std::span<const std::uint8_t> scan_;
+  std::vector<std::uint32_t> words_;
+  std::size_t read_ = 0;
+  std::size_t written_ = 0;
+};
+
+/// The segments of a crop, and their bytes. The memory is kept for the next crop.
+class ScanSegments {
+ public:
+  /// Begins a crop of a frame, whose scan must have less than 256 MiB. All arguments must outlive
+  /// the calls of `add`.
+  void begin(const jpeg::Frame& frame, const jpeg::SeekIndex& index);
+  /// Adds the tiles of a row of MCUs that have its MCUs from `first` to `last`. Returns false if
+  /// the index does not reach to their end, or the scan has bytes there that the form cannot hold.
+  bool add(int mcu_row, int first, int last);
+
+  /// Returns the bytes of all segments.
+  std::span<const std::uint32_t> words() { return copy_.words(); }
+  /// Returns all segments, those of the most bits first: the lanes of a warp then have about the
+  /// same work. Call it once, after the last `add`.
+  std::span<const CropScan::Segment> sorted();
+
+ private:
+  /// The state before the next MCU. The bit counts in the copied bytes.
+  struct Place {
+    std::size_t bit = 0;
+    std::array<std::uint16_t, 3> predictors{};
+  };
+
+  bool add_tile(const jpeg::Tiles& tiles, std::int64_t tile);
+  bool end_at_marker(std::int64_t mcu);
+  bool end_at_point(std::int64_t tile);
+
+  const jpeg::Frame* frame_ = nullptr;
+  const jpeg::SeekIndex* index_ = nullptr;
+  ScanCopy copy_;
+  Place place_;
+  std::vector<CropScan::Segment> segments_;
+};
+
+}  // namespace millrace::crops

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Entropy decoding of a packed scan (`CropScan`). Plain code on the host and CUDA kernels use the
+// same functions and get the same coefficients. For millrace's own folders; not installed.
+//
+// The scan is untrusted. Each symbol takes a bit or more, and a block has at most 64 symbols. So
+// every call ends. Bits after the last word are 0.
+#pragma once
+
+#include <millrace/detail/scan_tables.h>
+
+#include <cstdint>
+
+namespace millrace::jpeg {
+
+/// The next bits of a scan, in two words.
+class WordBits {
+ public:
+  MILLRACE_HOST_DEVICE WordBits(const std::uint32_t* words, std::uint32_t count, std::uint32_t bit)
+      : words_(words), count_(count), next_(bit / 32), used_(bit % 32) {
+    high_ = load();
+    low_ = load();
+  }
+  /// Returns the next 32 bits.
+  MILLRACE_HOST_DEVICE std::uint32_t peek() const {
+    return high_ << used_ | low_ >> 1U >> (31U - used_);
+  }
+  /// Takes less than 32 bits.
+  MILLRACE_HOST_DEVICE void consume(std::uint32_t bits) {
+    used_ += bits;
+    if (used_ < 32) return;
+    used_ -= 32;
+    high_ = low_;
+    low_ = load();
+  }
+  /// Returns the number of bits before the next one.
+  MILLRACE_HOST_DEVICE std::uint32_t position() const { return (next_ - 2) * 32 + used_; }
+
+ private:
+  MILLRACE_HOST_DEVICE std::uint32_t load() {
+    const std::uint32_t word = next_ < count_ ? words_[next_] : 0;
+    ++next_;
+    return word << 24U | (word & 0xFF00U) << 8U | (word >> 8U & 0xFF00U) | word >> 24U;
+  }
+
+  const std::uint32_t* words_;
+  std::uint32_t count_;
+  std::uint32_t next_;
+  std::uint32_t high_ = 0;
+  std::uint32_t low_ = 0;
+  /// Bits of `high_` that are taken.
+  std::uint32_t used_;
+};
+
+/// Returns the value of the first `size` bits, at most 15, in the encoding of differences and
+/// coefficients (ITU-T T.81, F.1.2.1).
+MILLRACE_HOST_DEVICE inline std::int32_t extended(std::uint32_t bits, std::uint32_t size) {
+  const auto stored = static_cast<std::int32_t>(bits >> 1U >> (31U - size));
+  const std::int32_t below = bits >> 31U == 0 ? (1 << size) - 1 : 0;
+  return stored - below;
+}
+
+/// Decodes an MCU. `predictors` are the DC coefficients before it and then those after it. Calls
+/// `put(block, component, zigzag_index, value)` for each stored coefficient. Returns false for data
+/// that a valid scan does not have. One loop takes all symbols, so that the lanes of a warp meet at
+/// each symbol, not at each block.
+template <typename Put>
+MILLRACE_HOST_DEVICE bool decode_mcu(const ScanTables& tables, WordBits& bits,
+                                     std::uint16_t* predictors, const Put& put) {
+  constexpr std::uint32_t values = 64;
+  constexpr std::uint32_t sixteen_zeros_symbol = 0xF0;
+  constexpr std::uint32_t most_size = 10;
+  std::uint32_t block = 0;
+  std::uint32_t place = 0;
+  while (block < tables.blocks) {
+    const std::uint32_t component = tables.component_of(block);
+    const bool is_dc = place == 0;
+    const std::uint32_t ahead = bits.peek();
+    const std::uint32_t entry =
+        tables.codes[is_dc ? tables.dc_codes[component] : tables.ac_codes[component]].find(ahead);
+    if (entry == 0) return false;
+    const std::uint32_t length = entry >> 8U;
+    const std::uint32_t symbol = entry & 0xFFU;
+    const std::uint32_t size = symbol & 15U;
+    std::int32_t value = extended(ahead << length, size);
+    bits.consume(length + size);
+    if (!is_dc && symbol == 0) {
+      place = values;  // the block's end
+    } else {
+      if (is_dc) {
+        value += predictors[component];
+        predictors[component] = static_cast<std::uint16_t>(value);
+      } else {
+        place += symbol >> 4U;
+        if (place >= values || size > most_size || (size == 0 && symbol != sixteen_zeros_symbol))
+          return false;
+      }
+      put(block, component, place, static_cast<std::int16_t>(value));
+      ++place;
+    }
+    if (place == values) {
+      place = 0;
+      ++block;
+    }
+  }
+  return true;
+}
+
+/// Returns whether a segment ends where it must, so that its coefficients are those that a decoder
+/// finds which has decoded the MCUs before it.
+MILLRACE_HOST_DEVICE inline bool ends_right(const CropScan::Segment& segment, const WordBits& bits,
+                                            const std::uint16_t* predictors) {
+  const std::uint32_t left = segment.end_bit - bits.position();
+  if (segment.ends_at_marker != 0) return left < 8;
+  bool same = left == 0;
+  for (unsigned n = 0; n < 3; ++n) same = same && predictors[n] == segment.end_predictors[n];
+  return same;
+}
+
+}  // namespace millrace::jpeg
