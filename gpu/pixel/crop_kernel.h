@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels that make resized crops of stored coefficients, and their launch. Only for
-// kernels.cu. Tests compare them with `CropWork::run_on_host`.
+// The kernels that make resized crops of stored coefficients and of JPEGs, and their launch. Only
+// for kernels.cu. Tests compare them with `CropWork::run_on_host`.
 //
-// Three kernels run one after the other. Each gives a sample `crop_blocks` blocks of threads, which
+// Four kernels run one after the other. Each gives a sample `crop_blocks` blocks of threads, which
 // stride over the sample's rows:
 //
-//   transform_tiles   makes samples of Y, Cb and Cr in the scratch.
+//   transform_tiles   makes samples of Y, Cb and Cr in the scratch, from stored coefficients. Marks
+//                     samples that cannot be made.
+//   decode_segments   makes them from a JPEG's scan.
 //   resize_rows       makes a row of pixels in shared memory, and passes it horizontally to the
 //                     scratch. If the vertical pass comes first, the row of pixels is already a sum
 //                     of rows, and the result is a row of the image.
@@ -18,52 +20,15 @@
 
 #include <type_traits>
 
+#include "pixel/crop_sample.h"
 #include "pixel/enqueue.h"
+#include "pixel/scan_kernel.h"
 #include "pixel/source_pixels.h"
 #include "pixel/tile_kernel.h"
 
 namespace millrace::kernels {
 
-/// Blocks of threads for each sample.
-inline constexpr unsigned crop_blocks = 16;
 inline constexpr unsigned crop_threads = 256;
-
-/// The sample that a block of threads works for.
-struct CropSample {
-  /// Null if the sample cannot be made.
-  const std::byte* input = nullptr;
-  /// Null if the input is the image itself.
-  const CropHeader* crop = nullptr;
-  std::uint8_t* scratch = nullptr;
-  std::uint8_t* image = nullptr;
-  std::uint8_t* mark = nullptr;
-  /// The block's number among those of the sample.
-  std::int32_t part = 0;
-
-  /// All threads of the block must call it.
-  __device__ explicit CropSample(const CropWork& work) {
-    const std::uint32_t sample = blockIdx.x / crop_blocks;
-    part = static_cast<std::int32_t>(blockIdx.x % crop_blocks);
-    image = work.images + sample * image_bytes_of(work);
-    if (work.marks != nullptr) mark = work.marks + sample;
-    // Each lane reads the needs of some samples.
-    std::uint32_t begin = 0;
-    std::uint32_t own = 0;
-#pragma unroll 1
-    for (std::uint32_t other = threadIdx.x % 32; other < work.samples; other += 32) {
-      const std::uint32_t units = scratch_units(work, other);
-      if (other < sample) begin += units;
-      if (other == sample) own = units;
-    }
-#pragma unroll
-    for (int lanes = 16; lanes > 0; lanes /= 2) begin += __shfl_xor_sync(all_lanes, begin, lanes);
-    const std::uint32_t end = begin + __shfl_sync(all_lanes, own, static_cast<int>(sample % 32));
-    if (end * scratch_unit > work.scratch_bytes) return;
-    input = input_of(work, sample);
-    crop = crop_of(work, sample);
-    scratch = reinterpret_cast<std::uint8_t*>(work.scratch) + begin * scratch_unit;
-  }
-};
 
 /// The weights of a pixel along an axis: `count` of them, for source pixels from `begin` on.
 struct PixelWeights {
@@ -102,7 +67,7 @@ __global__ void __launch_bounds__(tile_threads)
     if (sample.mark != nullptr && threadIdx.x % 32 == 0) *sample.mark = 1;
   };
   if (sample.input == nullptr) mark();
-  if (sample.crop == nullptr) return;
+  if (sample.crop == nullptr || sample.crop->scan.segments > 0) return;
   const CropHeader& crop = *sample.crop;
   const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
   for (std::int32_t component = 0; component < crop.components; ++component) {
@@ -224,7 +189,7 @@ __global__ void __launch_bounds__(crop_threads)
 }
 
 inline cudaError_t load_crop() {
-  for (const auto kernel : {transform_tiles, resize_rows, resize_columns})
+  for (const auto kernel : {transform_tiles, decode_segments, resize_rows, resize_columns})
     if (const cudaError_t status = load_kernel(kernel); status != cudaSuccess) return status;
   return cudaSuccess;
 }
@@ -234,6 +199,7 @@ inline cudaError_t launch_crop(const CropWork& work, cudaStream_t stream) {
   if (work.samples > CropWork::most_samples) return cudaErrorInvalidValue;
   const std::size_t blocks = work.samples * crop_blocks;
   cudaError_t status = enqueue(transform_tiles, blocks, tile_threads, work, stream);
+  if (status == cudaSuccess) status = enqueue(decode_segments, blocks, scan_threads, work, stream);
   if (status == cudaSuccess) status = enqueue(resize_rows, blocks, crop_threads, work, stream);
   if (status == cudaSuccess) status = enqueue(resize_columns, blocks, crop_threads, work, stream);
   return status;

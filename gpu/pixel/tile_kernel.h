@@ -24,46 +24,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "pixel/block_kernel.h"
+
 namespace millrace::kernels {
 
 inline constexpr unsigned tile_warps = 4;
 inline constexpr unsigned tile_threads = tile_warps * 32;
-inline constexpr std::uint32_t all_lanes = 0xFFFFFFFFU;
 inline constexpr unsigned blocks_of_tile = 8;
-inline constexpr unsigned values_of_block = 64;
-
-/// A block's natural place of each place in the zigzag order (ITU-T T.81, figure A.6), from the
-/// second one on. The last one is the DC coefficient's, which is stored apart.
-struct ZigzagTable {
-  std::uint8_t places[values_of_block];
-};
-constexpr ZigzagTable make_zigzag() {
-  ZigzagTable table{};
-  int row = 0;
-  int column = 0;
-  for (unsigned n = 0; n < values_of_block; ++n) {
-    table.places[(n + values_of_block - 1) % values_of_block] =
-        static_cast<std::uint8_t>(row * 8 + column);
-    const bool up = (row + column) % 2 == 0;
-    if (up ? column == 7 : row < 7 && column == 0)
-      ++row;
-    else if (up ? row == 0 : row == 7)
-      ++column;
-    else {
-      row += up ? -1 : 1;
-      column += up ? 1 : -1;
-    }
-  }
-  return table;
-}
-__device__ constexpr ZigzagTable zigzag_table = make_zigzag();
 
 /// A warp's shared memory.
 struct alignas(16) TileScratch {
-  /// Values of int16 from one block to the next. The blocks' columns then lie in different banks,
-  /// and rows at multiples of 16 bytes.
-  static constexpr unsigned block_stride = 72;
-
   std::int16_t values[blocks_of_tile * (values_of_block - 1) + 8];
   std::int16_t blocks[blocks_of_tile * block_stride];
 };
@@ -232,14 +202,14 @@ struct TileReader {
         value[1] = values[(first >> 16U) + bits_in(high & (lane_bit - 1))];
 #pragma unroll
       for (unsigned half = 0; half < 2; ++half)
-        scratch.blocks[block * TileScratch::block_stride + own.places[half]] =
+        scratch.blocks[block * block_stride + own.places[half]] =
             jpeg::wrapped(value[half] * own.steps[half]);
       const std::int32_t below = (value[0] & own.below[0]) | (value[1] & own.below[1]);
       if (__ballot_sync(all_lanes, below != 0) != 0) deep |= 1U << block;
     }
     __syncwarp(all_lanes);
     if (lane < blocks_of_tile)
-      scratch.blocks[lane * TileScratch::block_stride] = jpeg::wrapped(dc * __ldg(steps));
+      scratch.blocks[lane * block_stride] = jpeg::wrapped(dc * __ldg(steps));
     __syncwarp(all_lanes);
     return deep;
   }
@@ -251,34 +221,14 @@ __device__ inline void transform_blocks(TileScratch& scratch, std::uint32_t deep
   const unsigned lane = threadIdx.x % 32;
 #pragma unroll 1
   for (unsigned column = lane; column < blocks_of_tile * 8; column += 32) {
-    std::int16_t* const values =
-        scratch.blocks + column / 8 * TileScratch::block_stride + column % 8;
-    if ((deep >> column / 8 & 1U) != 0) {
-      jpeg::transform_eight(values, 8, jpeg::idct::first_shift);
-      continue;
-    }
-    // libjpeg-turbo's short cut
-    const std::int16_t value = jpeg::wrapped(values[0] * (1 << jpeg::idct::kept_bits));
-#pragma unroll
-    for (unsigned n = 0; n < 8; ++n) values[n * 8] = value;
+    transform_column(scratch.blocks + column / 8 * block_stride + column % 8,
+                     (deep >> column / 8 & 1U) != 0);
   }
   __syncwarp(all_lanes);
 #pragma unroll 1
   for (unsigned row = lane; row < blocks_of_tile * 8; row += 32) {
-    const uint4 stored = *reinterpret_cast<const uint4*>(
-        scratch.blocks + row / 8 * TileScratch::block_stride + row % 8 * 8);
-    const std::uint32_t pairs[] = {stored.x, stored.y, stored.z, stored.w};
-    std::int16_t values[8];
-#pragma unroll
-    for (unsigned n = 0; n < 8; ++n)
-      values[n] = static_cast<std::int16_t>(pairs[n / 2] >> (n % 2 * 16));
-    jpeg::transform_eight(values, 1, jpeg::idct::second_shift);
-    std::uint32_t words[2] = {};
-#pragma unroll
-    for (unsigned n = 0; n < 8; ++n)
-      words[n / 4] |= std::uint32_t{jpeg::clamped(values[n] + 128)} << (n % 4 * 8);
-    *reinterpret_cast<uint2*>(samples + row % 8 * stride + row / 8 * 8) =
-        make_uint2(words[0], words[1]);
+    transform_row(scratch.blocks + row / 8 * block_stride + row % 8 * 8,
+                  samples + row % 8 * stride + row / 8 * 8);
   }
   __syncwarp(all_lanes);
 }

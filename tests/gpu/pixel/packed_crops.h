@@ -7,12 +7,14 @@
 #include <millrace/crop_work.h>
 #include <millrace/detail/crop_layout.h>
 #include <millrace/detail/crop_packer.h>
+#include <millrace/detail/jpeg_crop_packer.h>
 #include <millrace/detail/jpeg_recoder.h>
 #include <millrace/detail/resample.h>
 #include <millrace/image_decoder.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,9 +26,21 @@ inline CropAxis axis_of(const ResampleAxis& axis) {
   return {axis.begins(), axis.weights(), axis.taps(), static_cast<int>(axis.stride())};
 }
 
+/// Returns the seek index of a whole JPEG; empty if it cannot have one.
+inline Bytes index_of(const Bytes& jpeg, IndexPoints points = IndexPoints::tiles) {
+  const auto decoder = make_image_decoder();
+  if (!decoder->open(jpeg).is_ok()) return {};
+  decoder->use_index({}, std::nullopt, points);
+  EXPECT_TRUE(decoder->check().is_ok());
+  const auto index = decoder->new_index();
+  return {index.begin(), index.end()};
+}
+
 /// A batch of packed crops in host memory.
 class PackedCrops {
  public:
+  static constexpr std::size_t most_scratch = std::size_t{1} << 24U;
+
   explicit PackedCrops(Size to) : to_(to) {}
 
   /// Adds a crop of a record, and its image: what the CPU makes of the record's JPEG. Returns
@@ -34,37 +48,44 @@ class PackedCrops {
   bool add(const Bytes& jpeg, const Bytes& record, const Resampling& resampling) {
     CropPacker packer;
     if (!packer.open(record).is_ok()) return false;
-    const SourceBox box = *resampling.box;
-    ResampleAxis across;
-    across.make({resampling.from.width, box.left, box.right, to_.width, 0, to_.width,
-                 resampling.interpolation, resampling.mirrored});
-    ResampleAxis down;
-    down.make({resampling.from.height, box.top, box.bottom, to_.height, 0, to_.height,
-               resampling.interpolation, resampling.flipped});
-    std::size_t bytes = 0;
-    const Status status =
-        packer.measure({.region = {across.first(), down.first(), across.needed(), down.needed()},
-                        .horizontal = axis_of(across),
-                        .vertical = axis_of(down),
-                        .vertical_first = vertical_first(resampling)},
-                       std::size_t{1} << 24U, bytes);
-    if (!status.is_ok() || bytes == 0) return false;
-    const std::size_t begin = units_.size();
-    // An image fits, too.
-    units_.resize(begin + std::max(bytes, image_bytes()) / sizeof(Unit) + 1);
-    packer.pack(units_[begin].bytes);
-    offsets.push_back(static_cast<std::uint32_t>(begin));
-    packed.push_back(1);
-    const auto& header = *reinterpret_cast<const CropHeader*>(units_[begin].bytes);
-    EXPECT_EQ(header.bytes, bytes);
-    scratch_bytes_ += (crop_scratch_bytes(header, to_.width) + 255) / 256 * 256;
-    const std::vector<std::uint8_t> image = made_of(jpeg, resampling);
-    images.insert(images.end(), image.begin(), image.end());
+    const auto measure = [&](const Crop& crop) {
+      std::size_t bytes = 0;
+      return packer.measure(crop, most_scratch, bytes).is_ok() ? bytes : 0;
+    };
+    if (!add_packed(packer, measure, resampling)) return false;
+    const auto image = made_of(jpeg, {}, std::nullopt, resampling);
+    EXPECT_TRUE(image.has_value());
+    images.insert(images.end(), image->begin(), image->end());
     return true;
+  }
+
+  /// Adds a crop of a JPEG with a seek index, and its image. `checksum` is the one that the index
+  /// has. Returns whether it can be packed. If the CPU finds the JPEG bad, the image is empty.
+  bool add_jpeg(const Bytes& jpeg, const Bytes& index, std::optional<std::uint64_t> checksum,
+                const Resampling& resampling) {
+    const auto decoder = make_image_decoder();
+    JpegCropPacker packer;
+    if (!decoder->open(jpeg).is_ok()) return false;
+    decoder->use_index(index, checksum);
+    if (!packer.open(*decoder)) return false;
+    const auto measure = [&](const Crop& crop) { return packer.measure(crop, most_scratch); };
+    if (!add_packed(packer, measure, resampling)) return false;
+    const auto image = made_of(jpeg, index, checksum, resampling);
+    if (image) images.insert(images.end(), image->begin(), image->end());
+    return true;
+  }
+
+  /// Cuts the memory of the inputs after the only sample's packed crop.
+  void cut() {
+    units_.resize((header(0).bytes + sizeof(Unit) - 1) / sizeof(Unit));
+    units_.shrink_to_fit();
   }
 
   std::span<const std::byte> inputs() const { return std::as_bytes(std::span(units_)); }
   std::byte* input(std::size_t sample) { return units_[offsets[sample]].bytes; }
+  const CropHeader& header(std::size_t sample) {
+    return *reinterpret_cast<const CropHeader*>(input(sample));
+  }
   Size size() const { return to_; }
   std::size_t image_bytes() const {
     return 3 * static_cast<std::size_t>(to_.width) * static_cast<std::size_t>(to_.height);
@@ -108,13 +129,43 @@ class PackedCrops {
     std::byte bytes[CropWork::input_unit];
   };
 
-  std::vector<std::uint8_t> made_of(const Bytes& jpeg, const Resampling& resampling) const {
-    const auto decoder = make_image_decoder(std::make_shared<DecodeBudget>());
+  template <typename Packer, typename Measure>
+  bool add_packed(const Packer& packer, const Measure& measure, const Resampling& resampling) {
+    const SourceBox box = *resampling.box;
+    ResampleAxis across;
+    across.make({resampling.from.width, box.left, box.right, to_.width, 0, to_.width,
+                 resampling.interpolation, resampling.mirrored});
+    ResampleAxis down;
+    down.make({resampling.from.height, box.top, box.bottom, to_.height, 0, to_.height,
+               resampling.interpolation, resampling.flipped});
+    const std::size_t bytes =
+        measure(Crop{.region = {across.first(), down.first(), across.needed(), down.needed()},
+                     .horizontal = axis_of(across),
+                     .vertical = axis_of(down),
+                     .vertical_first = vertical_first(resampling)});
+    if (bytes == 0) return false;
+    const std::size_t begin = units_.size();
+    // An image fits, too.
+    units_.resize(begin + std::max(bytes, image_bytes()) / sizeof(Unit) + 1);
+    packer.pack(units_[begin].bytes);
+    offsets.push_back(static_cast<std::uint32_t>(begin));
+    packed.push_back(1);
+    const CropHeader& crop = header(packed.size() - 1);
+    EXPECT_EQ(crop.bytes, bytes);
+    scratch_bytes_ += (crop_scratch_bytes(crop, to_.width) + 255) / 256 * 256;
+    return true;
+  }
+
+  std::optional<std::vector<std::uint8_t>> made_of(const Bytes& jpeg, const Bytes& index,
+                                                   std::optional<std::uint64_t> checksum,
+                                                   const Resampling& resampling) const {
+    const auto decoder = make_image_decoder();
     Resampler resampler;
     const Region region = resampler.prepare(resampling);
     PixelView view;
     EXPECT_TRUE(decoder->open(jpeg).is_ok());
-    EXPECT_TRUE(decoder->decode(region, view).is_ok());
+    if (!index.empty()) decoder->use_index(index, checksum);
+    if (!decoder->decode(region, view).is_ok()) return std::nullopt;
     std::vector<std::uint8_t> image(image_bytes());
     resampler.run(view, image.data(), 3 * static_cast<std::size_t>(to_.width));
     return image;
