@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Cost of decoding a whole photograph, and the box of a training crop: without an index, while
-// making one, and with the index of the whole image. Also of decoding two photographs interleaved,
-// as the pipeline's workers do, and of progressive JPEGs.
+// making one, and with the index of the whole image. Also of packing the crop for a device, of
+// decoding two photographs interleaved, as the pipeline's workers do, and of progressive JPEGs.
 #include <millrace/detail/interleaved_decoder.h>
+#include <millrace/detail/jpeg_crop_packer.h>
 
 #include <array>
 #include <memory>
@@ -53,16 +54,21 @@ class Regions {
     const std::size_t n = number % photographs_.size();
     return region_of_(micro::size_of(*decoder_, photographs_[n]), number);
   }
-  PixelView decode(std::size_t number, const Region& region) {
+  /// Opens a photograph, with its index.
+  ImageDecoder& open(std::size_t number) {
     const std::size_t n = number % photographs_.size();
-    PixelView view;
-    bool decoded = decoder_->open(micro::bytes_of(photographs_[n])).is_ok();
+    if (!decoder_->open(micro::bytes_of(photographs_[n])).is_ok())
+      throw std::runtime_error("a photograph cannot be opened");
     if (index_ != Index::none)
       decoder_->use_index(
           indices_.empty() ? std::span<const std::byte>() : std::span<const std::byte>(indices_[n]),
           n);
-    decoded = decoded && decoder_->decode(region, view).is_ok();
-    if (!decoded) throw std::runtime_error("a photograph cannot be decoded");
+    return *decoder_;
+  }
+  PixelView decode(std::size_t number, const Region& region) {
+    PixelView view;
+    if (!open(number).decode(region, view).is_ok())
+      throw std::runtime_error("a photograph cannot be decoded");
     if (index_ != Index::none) benchmark::DoNotOptimize(decoder_->new_index().size());
     return view;
   }
@@ -104,7 +110,43 @@ void decode(benchmark::State& state, Region (*region_of)(Size, std::size_t), Ind
     state.counters["index_of_jpeg"] = regions.index_share();
 }
 
-/// The same for progressive JPEGs; their share is one of libjpeg-turbo's decode of these.
+/// Packs the crops. `us` is the time of a packed one in microseconds: the JPEG's header and its
+/// index, then the packing, which takes `pack_us`. `packed` is the share of the crops that the
+/// device can take, `kilobytes` their size without the weights.
+void pack_jpeg_crop(benchmark::State& state) {
+  constexpr std::size_t most_scratch = std::size_t{8} << 20U;
+  Regions regions(crop_of, Index::whole);
+  JpegCropPacker packer;
+  std::vector<std::byte> place;
+  double seconds = 0;
+  double pack_seconds = 0;
+  double bytes = 0;
+  double packed = 0;
+  micro::beside_whole_decode(state, [&](const std::string&, std::size_t number, Size) {
+    Crop crop;
+    crop.region = regions.region_of(number);
+    const double begin = micro::thread_seconds();
+    ImageDecoder& decoder = regions.open(number);
+    const double opened = micro::thread_seconds();
+    const std::size_t size = packer.open(decoder) ? packer.measure(crop, most_scratch) : 0;
+    if (size > place.size()) place.resize(size);
+    if (size > 0) packer.pack(place.data());
+    const double end = micro::thread_seconds();
+    if (size == 0) return end - begin;
+    seconds += end - begin;
+    pack_seconds += end - opened;
+    bytes += static_cast<double>(size);
+    ++packed;
+    return end - begin;
+  });
+  state.counters["us"] = 1e6 * seconds / packed;
+  state.counters["pack_us"] = 1e6 * pack_seconds / packed;
+  state.counters["kilobytes"] = 1e-3 * bytes / packed;
+  state.counters["packed"] = packed / static_cast<double>(state.iterations());
+}
+
+/// The same as `decode` for progressive JPEGs; their share is one of libjpeg-turbo's decode of
+/// these.
 void decode_progressive(benchmark::State& state, Region (*region_of)(Size, std::size_t)) {
   Regions regions(region_of, Index::none, micro::progressive_photographs());
   regions.verify();
@@ -200,6 +242,7 @@ BENCHMARK_CAPTURE(decode, train_crop_noting, crop_of, Index::noted)
 BENCHMARK_CAPTURE(decode, train_crop_indexed, crop_of, Index::whole)
     ->UseManualTime()
     ->Iterations(1000);
+BENCHMARK(pack_jpeg_crop)->UseManualTime()->Iterations(1000);
 BENCHMARK_CAPTURE(decode, train_crop_indexed_rows, crop_of, Index::rows)
     ->UseManualTime()
     ->Iterations(1000);
