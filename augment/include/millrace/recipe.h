@@ -71,12 +71,13 @@ struct Recipe {
   /// `nearest`, stay exact.
   Resolution resolution = Resolution::exact;
   /// Place where images are decoded. With `device`, workers pack the coefficients of crops, and the
-  /// device makes the pixels, with the same bits. This needs a conversion of "image".
-  /// Coefficients come from a dataset of `pack --store coefficients`, or from
-  /// `PipelineOptions::cache_bytes`. Workers make all other images, and those that are turned or
-  /// padded, that have further operations on pixels, or whose crop is large. `device` excludes
-  /// `views`, operations that make several images, `Resolution::reduced`, and mixing on workers. A
-  /// corrupt part of a record whose checksum is right becomes grey, and the sample stays valid.
+  /// device makes the pixels, with the same bits. This needs a conversion of "image". Coefficients
+  /// come from a dataset of `pack --store coefficients`, or from `PipelineOptions::cache_bytes`.
+  /// Workers make all other images: those that are turned or padded, that have further operations
+  /// on pixels, or whose crop needs more than 8 MiB of the device's scratch, and those whose
+  /// coefficients turn out to be corrupt. So the same records are bad as without a device. `device`
+  /// excludes `views`, operations that make several images, `Resolution::reduced`, and mixing on
+  /// workers.
   /// The sample gets the field
   ///     packed  uint8  scalar   1 if the device makes the image
   DecodeOn decode_on = DecodeOn::worker;
