@@ -72,6 +72,10 @@ bool ScanCopy::copy_byte() {
   return true;
 }
 
+void ScanCopy::copy_some(std::size_t most) {
+  static_cast<void>(run(std::min(read_ + most, scan_.size())));
+}
+
 void ScanSegments::begin(const jpeg::Frame& frame, const jpeg::SeekIndex& index) {
   frame_ = &frame;
   index_ = &index;
@@ -83,38 +87,55 @@ bool ScanSegments::add(int mcu_row, int first, int last) {
   const jpeg::Tiles tiles(*frame_, index_->of);
   const std::int64_t row = std::int64_t{mcu_row} * tiles.row_mcus;
   const std::int64_t first_tile = tiles.of(row + first);
-  if (first_tile >= static_cast<std::int64_t>(index_->points.size())) return false;
+  const std::int64_t last_tile = tiles.of(row + last);
+  if (!knows(last_tile)) return false;
   const jpeg::SeekPoint& point = index_->points[static_cast<std::size_t>(first_tile)];
   copy_.seek(point.bit / 8);
   place_ = {8 * copy_.bytes() + point.bit % 8, point.predictors};
-  for (std::int64_t tile = first_tile; tile <= tiles.of(row + last); ++tile)
-    if (!add_tile(tiles, tile)) return false;
+  for (std::int64_t tile = first_tile; tile <= last_tile; ++tile)
+    if (!add_tile(tiles, tile, row + last + 1)) return false;
   // The last byte has bits of the segment and of the next tile.
   return place_.bit % 8 == 0 || copy_.copy_byte();
 }
 
-/// Adds a tile. Restart markers divide it into segments.
-bool ScanSegments::add_tile(const jpeg::Tiles& tiles, std::int64_t tile) {
+/// Adds a tile. Restart markers divide it into segments. If its end is unknown, its MCUs up to
+/// `wanted_end` are added.
+bool ScanSegments::add_tile(const jpeg::Tiles& tiles, std::int64_t tile, std::int64_t wanted_end) {
+  using End = CropScan::Segment::End;
+  // More than photographs of the highest quality have.
+  constexpr std::size_t most_mcu_bytes = 512;
   const std::int64_t interval = frame_->restart_interval;
   const std::int64_t end = tiles.first_mcu(tile + 1);
   const std::int64_t all = tiles.first_mcu(tiles.count);
   for (std::int64_t mcu = tiles.first_mcu(tile); mcu < end;) {
-    const std::int64_t stop = interval > 0 ? std::min(end, (mcu / interval + 1) * interval) : end;
+    std::int64_t stop = interval > 0 ? std::min(end, (mcu / interval + 1) * interval) : end;
+    const bool at_marker = stop == all || (interval > 0 && stop % interval == 0);
+    const bool is_open = !at_marker && !knows(tile + 1);
+    if (is_open) stop = std::min(stop, wanted_end);
+    if (mcu >= stop) return true;
     CropScan::Segment& segment = segments_.emplace_back();
     segment.begin_bit = static_cast<std::uint32_t>(place_.bit);
     std::ranges::copy(place_.predictors, segment.begin_predictors);
     segment.mcu_x = static_cast<std::uint16_t>(mcu % tiles.row_mcus);
     segment.mcu_y = static_cast<std::uint16_t>(mcu / tiles.row_mcus);
     segment.mcus = static_cast<std::uint16_t>(stop - mcu);
-    const bool at_marker = stop == all || (interval > 0 && stop % interval == 0);
-    if (at_marker ? !end_at_marker(stop == all ? 0 : stop) : !end_at_point(tile + 1)) return false;
-    segment.ends_at_marker = at_marker ? 1 : 0;
+    if (is_open) {
+      copy_.copy_some(most_mcu_bytes * segment.mcus);
+      place_ = {8 * copy_.bytes(), {}};
+      segment.end = End::unknown;
+    } else if (at_marker) {
+      if (!end_at_marker(stop == all ? 0 : stop)) return false;
+      segment.end = End::at_marker;
+    } else if (!end_at_point(tile + 1)) {
+      return false;
+    }
     segment.end_bit = static_cast<std::uint32_t>(place_.bit);
     std::ranges::copy(place_.predictors, segment.end_predictors);
     mcu = stop;
+    if (is_open) return true;
   }
   // A decoder that comes from the tile before must find the same state at the next tile.
-  if (segments_.back().ends_at_marker == 0 || tile + 1 >= std::ssize(index_->points)) return true;
+  if (segments_.back().end != End::at_marker || !knows(tile + 1)) return true;
   return index_->points[static_cast<std::size_t>(tile + 1)] ==
          jpeg::SeekPoint{.bit = std::uint64_t{8} * copy_.offset()};
 }
@@ -131,7 +152,6 @@ bool ScanSegments::end_at_marker(std::int64_t mcu) {
 
 /// Continues at a tile's point.
 bool ScanSegments::end_at_point(std::int64_t tile) {
-  if (tile >= std::ssize(index_->points)) return false;
   const jpeg::SeekPoint& point = index_->points[static_cast<std::size_t>(tile)];
   if (!copy_.copy_to(point.bit / 8)) return false;
   place_ = {8 * copy_.bytes() + point.bit % 8, point.predictors};

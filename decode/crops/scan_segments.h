@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,8 @@ class ScanCopy {
   bool copy_to_marker(int marker);
   /// Copies a byte.
   bool copy_byte();
+  /// Copies about `most` bytes, or those before the next marker or the scan's end.
+  void copy_some(std::size_t most);
 
  private:
   enum class Stop { end, marker, other };
@@ -53,8 +56,9 @@ class ScanSegments {
   /// Begins a crop of a frame, whose scan must have less than 256 MiB. All arguments must outlive
   /// the calls of `add`.
   void begin(const jpeg::Frame& frame, const jpeg::SeekIndex& index);
-  /// Adds the tiles of a row of MCUs that have its MCUs from `first` to `last`. Returns false if
-  /// the index does not reach to their end, or the scan has bytes there that the form cannot hold.
+  /// Adds the tiles of a row of MCUs that have its MCUs from `first` to `last`. The index must have
+  /// these tiles; the point after them may be unknown. Returns false if it does not, or if the scan
+  /// has bytes there that the form cannot hold.
   bool add(int mcu_row, int first, int last);
 
   /// Returns the bytes of all segments.
@@ -70,7 +74,8 @@ class ScanSegments {
     std::array<std::uint16_t, 3> predictors{};
   };
 
-  bool add_tile(const jpeg::Tiles& tiles, std::int64_t tile);
+  bool knows(std::int64_t tile) const { return tile < std::ssize(index_->points); }
+  bool add_tile(const jpeg::Tiles& tiles, std::int64_t tile, std::int64_t wanted_end);
   bool end_at_marker(std::int64_t mcu);
   bool end_at_point(std::int64_t tile);
 

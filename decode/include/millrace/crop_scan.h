@@ -22,19 +22,22 @@ struct CropScan {
 
   /// MCUs of one row that can be decoded without those before them.
   struct Segment {
-    /// Bits of the scan before the first MCU. The segment must end at bit `end_bit`, or, if
-    /// `ends_at_marker` is 1, at most 7 bits before.
+    /// Place of the last MCU's end: at `end_bit`, with the end's predictors; at most 7 bits before;
+    /// or anywhere before.
+    enum class End : std::uint16_t { at_point, at_marker, unknown };
+
+    /// Bits of the scan before the first MCU, and before the end.
     std::uint32_t begin_bit = 0;
     std::uint32_t end_bit = 0;
     /// The DC coefficients before the first MCU, by component, modulo 2^16, and those after the
-    /// last one. `ends_at_marker` allows any at the end.
+    /// last one.
     std::uint16_t begin_predictors[3] = {};
     std::uint16_t end_predictors[3] = {};
     /// The first MCU in the image, and the number of MCUs.
     std::uint16_t mcu_x = 0;
     std::uint16_t mcu_y = 0;
     std::uint16_t mcus = 0;
-    std::uint16_t ends_at_marker = 0;
+    End end = End::at_point;
   };
 
   static constexpr std::int32_t most_codes = 4;

@@ -36,6 +36,17 @@ struct IndexedJpeg {
         checksum(XXH3_64bits(jpeg.data(), jpeg.size())),
         scan_at(testing::first_scan(jpeg)),
         size{width, height} {}
+
+  /// Leaves an index that reaches as far as a decode of the upper part.
+  void keep_upper_part() {
+    const auto decoder = make_image_decoder();
+    PixelView view;
+    EXPECT_TRUE(decoder->open(jpeg).is_ok());
+    decoder->use_index({}, checksum);
+    EXPECT_TRUE(decoder->decode({0, 0, size.width * 3 / 4, size.height * 2 / 3}, view).is_ok());
+    const auto known = decoder->new_index();
+    index.assign(known.begin(), known.end());
+  }
 };
 
 std::vector<IndexedJpeg> indexed_jpegs() {
@@ -47,6 +58,10 @@ std::vector<IndexedJpeg> indexed_jpegs() {
   all.emplace_back(150, 40, testing::Encoding{.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}}, tiles);
   all.emplace_back(170, 40, testing::Encoding{.v = {1, 1, 1, 1}, .restart_mcus = 5}, tiles);
   all.emplace_back(150, 60, testing::Encoding{.h = {1, 1, 1, 1}, .restart_rows = 1}, tiles);
+  all.emplace_back(181, 77, testing::Encoding{}, tiles);
+  all.back().keep_upper_part();
+  all.emplace_back(160, 60, testing::Encoding{.restart_mcus = 15}, tiles);
+  all.back().keep_upper_part();
   all.emplace_back(200, 60, testing::Encoding{.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}}, tiles, 1);
   return all;
 }
@@ -141,8 +156,9 @@ TEST_F(ScanDamage, AgreesWithTheHostOnAnyBits) {
   for (int n = 0; n < crops_to_damage() / 4; ++n) {
     const IndexedJpeg& image = images[static_cast<std::size_t>(n) % images.size()];
     PackedCrops crops({23, 19});
-    ASSERT_TRUE(crops.add_jpeg(image.jpeg, image.index, image.checksum,
-                               random_crop(image.size, crops.size())));
+    if (!crops.add_jpeg(image.jpeg, image.index, image.checksum,
+                        random_crop(image.size, crops.size())))
+      continue;  // below an index of the upper part
     crops.cut();
     const CropScan& scan = crops.header(0).scan;
     auto* const words = reinterpret_cast<std::uint8_t*>(crops.input(0)) + scan.words_at;
@@ -161,7 +177,7 @@ TEST_F(ScanDamage, AgreesWithTheHostOnAnyBits) {
     ASSERT_TRUE(made == here) << "crop " << n;
     ++(marked.front() != 0 ? marked_ones : sound_ones);
   }
-  EXPECT_GT(marked_ones, 0);
+  EXPECT_GT(marked_ones, crops_to_damage() / 10);
   EXPECT_GT(sound_ones, 0);
 }
 

@@ -152,8 +152,10 @@ TEST_F(ScanKernel, LeavesWhatTheFormCannotHold) {
   const auto known = decoder->new_index();
   const Bytes part(known.begin(), known.end());
   EXPECT_FALSE(crops.add_jpeg(jpeg, part, std::nullopt, crop)) << "an index of the upper part";
-  const Resampling upper = corner_of({77, 61}, {30, 10}, {23, 19});
+  // A crop of that region needs the last tile of the index, whose end is unknown.
+  const Resampling upper = corner_of({77, 61}, {77, 20}, {23, 19});
   EXPECT_TRUE(crops.add_jpeg(jpeg, part, std::nullopt, upper));
+  EXPECT_TRUE(crops.add_jpeg(jpeg, part, std::nullopt, corner_of({77, 61}, {30, 10}, {23, 19})));
   expect_images(crops);
 }
 

@@ -29,7 +29,7 @@ class JpegCropPacker {
   bool open(ImageDecoder& decoder);
 
   /// Returns the bytes of a packed crop. Returns 0 where `CropPacker::measure` sets 0 bytes, and if
-  /// the index does not reach to the crop's end, or the data has other markers than a valid scan.
+  /// the index does not have the crop's last tile, or the data has other markers than a valid scan.
   /// Throws `Error` (`invalid_argument`) if the region does not lie in the image.
   std::size_t measure(const Crop& crop, std::size_t most_scratch);
   /// Packs the crop that was measured last to `to`, which is aligned to `CropWork::input_unit`. Its

@@ -110,8 +110,10 @@ MILLRACE_HOST_DEVICE bool decode_mcu(const ScanTables& tables, WordBits& bits,
 /// finds which has decoded the MCUs before it.
 MILLRACE_HOST_DEVICE inline bool ends_right(const CropScan::Segment& segment, const WordBits& bits,
                                             const std::uint16_t* predictors) {
+  using End = CropScan::Segment::End;
   const std::uint32_t left = segment.end_bit - bits.position();
-  if (segment.ends_at_marker != 0) return left < 8;
+  if (segment.end == End::at_marker) return left < 8;
+  if (segment.end == End::unknown) return static_cast<std::int32_t>(left) >= 0;
   bool same = left == 0;
   for (unsigned n = 0; n < 3; ++n) same = same && predictors[n] == segment.end_predictors[n];
   return same;
