@@ -66,10 +66,7 @@ bool ImagePacker::takes(const ResamplePlan& plan) {
          window.width == plan.output.width && window.height == plan.output.height;
 }
 
-Status ImagePacker::measure(std::span<const std::byte> record, const ResamplePlan& plan,
-                            std::size_t& bytes) {
-  bytes = 0;
-  if (Status opened = packer_.open(record); !opened.is_ok()) return opened;
+Crop ImagePacker::crop_of(const ResamplePlan& plan) {
   const Resampling& resampling = plan.resampling;
   const SourceBox box = resampling.box.value_or(SourceBox{
       0, 0, static_cast<float>(resampling.from.width), static_cast<float>(resampling.from.height)});
@@ -78,12 +75,24 @@ Status ImagePacker::measure(std::span<const std::byte> record, const ResamplePla
                     window.width, resampling.interpolation, resampling.mirrored});
   vertical_.make({resampling.from.height, box.top, box.bottom, resampling.to.height, window.y,
                   window.height, resampling.interpolation, resampling.flipped});
-  const Crop crop{.region = {plan.box.x + horizontal_.first(), plan.box.y + vertical_.first(),
-                             horizontal_.needed(), vertical_.needed()},
-                  .horizontal = axis_of(horizontal_),
-                  .vertical = axis_of(vertical_),
-                  .vertical_first = vertical_first(resampling)};
-  return packer_.measure(crop, most_scratch, bytes);
+  return {.region = {plan.box.x + horizontal_.first(), plan.box.y + vertical_.first(),
+                     horizontal_.needed(), vertical_.needed()},
+          .horizontal = axis_of(horizontal_),
+          .vertical = axis_of(vertical_),
+          .vertical_first = vertical_first(resampling)};
+}
+
+Status ImagePacker::measure(std::span<const std::byte> record, const ResamplePlan& plan,
+                            std::size_t& bytes) {
+  bytes = 0;
+  is_jpeg_ = false;
+  if (Status opened = packer_.open(record); !opened.is_ok()) return opened;
+  return packer_.measure(crop_of(plan), most_scratch, bytes);
+}
+
+std::size_t ImagePacker::measure(ImageDecoder& decoder, const ResamplePlan& plan) {
+  is_jpeg_ = true;
+  return jpeg_packer_.open(decoder) ? jpeg_packer_.measure(crop_of(plan), most_scratch) : 0;
 }
 
 }  // namespace millrace

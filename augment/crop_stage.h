@@ -2,6 +2,7 @@
 #pragma once
 
 #include <millrace/detail/crop_packer.h>
+#include <millrace/detail/jpeg_crop_packer.h>
 #include <millrace/detail/resample.h>
 #include <millrace/device_stage.h>
 #include <millrace/operation.h>
@@ -28,11 +29,18 @@ class ImagePacker {
   /// large that a worker must make the image. Returns a bad status for a record whose tables are
   /// corrupt.
   Status measure(std::span<const std::byte> record, const ResamplePlan& plan, std::size_t& bytes);
+  /// Measures the packed crop of the JPEG that a decoder has opened, with the index that it uses.
+  /// Returns its bytes; 0 if a worker must make the image.
+  std::size_t measure(ImageDecoder& decoder, const ResamplePlan& plan);
   /// Packs the crop that was measured last. The record must still be valid.
-  void pack(std::byte* to) const { packer_.pack(to); }
+  void pack(std::byte* to) const { is_jpeg_ ? jpeg_packer_.pack(to) : packer_.pack(to); }
 
  private:
+  Crop crop_of(const ResamplePlan& plan);
+
   CropPacker packer_;
+  JpegCropPacker jpeg_packer_;
+  bool is_jpeg_ = false;
   ResampleAxis horizontal_;
   ResampleAxis vertical_;
 };

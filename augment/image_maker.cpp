@@ -211,8 +211,9 @@ Status ImageMaker::begin_image() {
   int reduction = resolution_ == Resolution::reduced ? plans_.front().reduction() : 1;
   for (const ResamplePlan& plan : plans_)
     if (reduction > 1) reduction = std::min(reduction, plan.reduction());
-  if (may_be_packed_ && room_.empty() && decoder_->header().kind == ImageKind::coefficients &&
-      ImagePacker::takes(plans_.front())) {
+  if (is_main() && !uses_form_ && sample_->has_hints())
+    decoder_->use_index(sample_->hint(), image_checksum(*record_));
+  if (is_main() && may_be_packed_ && room_.empty() && ImagePacker::takes(plans_.front())) {
     Status packed = pack_image();
     if (packed_ || !packed.is_ok()) return packed;
   }
@@ -222,25 +223,26 @@ Status ImageMaker::begin_image() {
     needed = needed.width > 0 ? around(needed, prepare(plan)) : prepare(plan);
   }
   needed_ = {needed, reduction};
-  if (is_main() && !uses_form_ && sample_->has_hints())
-    decoder_->use_index(sample_->hint(), image_checksum(*record_));
   if (reduction == 1 && interleaved_ != nullptr) interleaved_->begin_decode(needed);
   return Status::ok();
 }
 
 /// Packs the image for the device, if the device can make it.
 Status ImageMaker::pack_image() {
+  const bool has_coefficients = decoder_->header().kind == ImageKind::coefficients;
   std::size_t bytes = 0;
-  if (Status measured = packer_.measure(bytes_, plans_.front(), bytes);
-      bytes == 0 || !measured.is_ok())
+  if (!has_coefficients)
+    bytes = packer_.measure(*decoder_, plans_.front());
+  else if (Status measured = packer_.measure(bytes_, plans_.front(), bytes); !measured.is_ok())
     return measured;
+  if (bytes == 0) return Status::ok();
   const std::span<std::byte> room = sample_->packed_room(images_.all.front().field, bytes);
   if (room.empty()) return Status::ok();
   packer_.pack(room.data());
   packed_ = true;
   decodes_ = false;
   decoder_->close();
-  sample_->set_decoder_name("device (coefficients)");
+  sample_->set_decoder_name(has_coefficients ? "device (coefficients)" : "device (JPEG)");
   return Status::ok();
 }
 

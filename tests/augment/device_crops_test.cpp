@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches have the same bits whether workers make the images of coefficients or the device.
+// Batches have the same bits whether workers make the images of coefficients and JPEGs or the
+// device.
 #include <gmock/gmock.h>
 #include <millrace/colour_operations.h>
 #include <millrace/detail/jpeg_recoder.h>
@@ -22,6 +23,7 @@ using testing::Bytes;
 using ::testing::HasSubstr;
 
 const char* const by_device = "device (coefficients)";
+const char* const jpegs_by_device = "device (JPEG)";
 
 struct DeviceRun {
   std::vector<std::byte> images{};
@@ -147,10 +149,27 @@ TEST_F(DeviceCrops, ComeFromTheCacheInLaterEpochs) {
   EXPECT_GT(of_device.packed, records / 2);
 }
 
+// The first epoch makes the seek indices.
+TEST_F(DeviceCrops, ComeFromJpegsWithAnIndex) {
+  options_.epochs = 4;
+  for (const Recipe& recipe : {Recipe::train(96), Recipe::eval(60)}) {
+    const DeviceRun of_workers = run(recipe, DecodeOn::worker, "jpegs.lmdb");
+    const DeviceRun of_device = run(recipe, DecodeOn::device, "jpegs.lmdb");
+    EXPECT_EQ(of_device.indices, of_workers.indices);
+    EXPECT_TRUE(of_device.images == of_workers.images);
+    // Baseline JPEGs without restart markers in each row.
+    EXPECT_GT(of_device.packed, 4U);
+    EXPECT_EQ(of_device.report.decoders.at(jpegs_by_device), of_device.packed);
+  }
+}
+
 TEST_F(DeviceCrops, AreCountedAndTheirMemoryIsStated) {
   const DeviceRun of_workers = run(Recipe::train(96), DecodeOn::worker);
   const DeviceRun of_device = run(Recipe::train(96), DecodeOn::device);
-  EXPECT_EQ(of_device.report.decoders.at(by_device), of_device.packed);
+  const auto& decoders = of_device.report.decoders;
+  const auto jpegs = decoders.find(jpegs_by_device);
+  EXPECT_EQ(decoders.at(by_device) + (jpegs == decoders.end() ? 0 : jpegs->second),
+            of_device.packed);
   EXPECT_GE(of_device.report.memory.staging_bytes,
             of_workers.report.memory.staging_bytes + options_.batch_size * 96 * 96 * 3);
 }

@@ -70,14 +70,14 @@ struct Recipe {
   /// resized is at least twice as wide and high as the output. Images that are turned upright, and
   /// `nearest`, stay exact.
   Resolution resolution = Resolution::exact;
-  /// Place where images are decoded. With `device`, workers pack the coefficients of crops, and the
-  /// device makes the pixels, with the same bits. This needs a conversion of "image". Coefficients
-  /// come from a dataset of `pack --store coefficients`, or from `PipelineOptions::cache_bytes`.
-  /// Workers make all other images: those that are turned or padded, that have further operations
-  /// on pixels, or whose crop needs more than 8 MiB of the device's scratch, and those whose
-  /// coefficients turn out to be corrupt. So the same records are bad as without a device. `device`
-  /// excludes `views`, operations that make several images, `Resolution::reduced`, and mixing on
-  /// workers.
+  /// Place where images are decoded. With `device`, workers pack the coded data of crops, and the
+  /// device makes the pixels, with the same bits. This needs a conversion of "image". The data are
+  /// coefficients of a dataset of `pack --store coefficients` or of `PipelineOptions::cache_bytes`,
+  /// or a baseline JPEG with a seek index that reaches to the crop's end. Workers make all other
+  /// images, and those that are turned or padded, that have further operations on pixels, or whose
+  /// crop needs more than 8 MiB of scratch. `device` excludes `views`, operations that make several images,
+  /// `Resolution::reduced`, and mixing on workers. Samples that the device finds corrupt or
+  /// doubtful are made again by a worker's decoder.
   /// The sample gets the field
   ///     packed  uint8  scalar   1 if the device makes the image
   DecodeOn decode_on = DecodeOn::worker;
