@@ -91,6 +91,7 @@ void compare_new_weights(const State& then, const State& now,
 
 std::string State::to_json() const {
   Json json = {{"format", newest_state_format}, {"seed", seed}, {"position", position}};
+  if (window) json["window"] = *window;
   for (const Fact& fact : facts)
     if (const auto& value = this->*fact.value)
       json[fact.key] = fact.is_hash ? Json(hex16(*value)) : Json(*value);
@@ -106,13 +107,15 @@ State State::from_json(std::string_view text, std::string_view name) {
   if (!json.is_object()) location.fail("is not a state of millrace: it must hold an object in { }");
   check_format(json, location, newest_state_format, "a state");
   const Members members(json, location,
-                        {"format", "seed", "position", "sampler", "global_batch", "dataset",
-                         "recipe", "new_weights"});
+                        {"format", "seed", "position", "window", "sampler", "global_batch",
+                         "dataset", "recipe", "new_weights"});
   State state;
   for (const char* key : {"seed", "position"})
     if (members.find(key) == nullptr) location.fail(location.name(key) + " is missing");
   members.read("seed", 0, UINT64_MAX, state.seed);
   members.read("position", 0, UINT64_MAX, state.position);
+  if (members.find("window") != nullptr)
+    members.read("window", 1, UINT64_MAX, state.window.emplace());
   for (const Fact& fact : facts) {
     const Json* value = members.find(fact.key);
     if (value == nullptr) continue;

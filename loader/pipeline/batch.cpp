@@ -71,7 +71,10 @@ DeviceId Batch::device() const {
   (void)output();  // throws if the batch is empty
   return consumer_->device();
 }
-State Batch::state_after() const { return consumer_->state_at(output().plan.position_after); }
+State Batch::state_after() const {
+  const BatchPlan& plan = output().plan;
+  return consumer_->state_at({plan.position_after, plan.window_after});
+}
 MicroBatchRange Batch::micro_batches() const { return MicroBatchRange(*this); }
 void Batch::record_stream(Stream& stream) const { consumer_->record_stream(output(), stream); }
 void Batch::record_stream(std::shared_ptr<Stream> stream) const {

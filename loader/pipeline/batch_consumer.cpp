@@ -149,9 +149,10 @@ void BatchConsumer::release(OutputSlot& output) noexcept {
   }
 }
 
-State BatchConsumer::state_at(std::uint64_t position) const {
+State BatchConsumer::state_at(const RunPosition& at) const {
   State state = identity_;
-  state.position = position;
+  state.position = at.position;
+  state.window = at.window > 0 ? std::optional(at.window) : std::nullopt;
   order_->fill(state);
   return state;
 }

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/owner_process.h"
-#include "pipeline/run_sampler.h"
+#include "pipeline/planning/run_sampler.h"
 #include "pipeline/slots/slot_layout.h"
 #include "pipeline/slots/slot_queues.h"
 
@@ -32,7 +32,7 @@ class BatchConsumer : public std::enable_shared_from_this<BatchConsumer> {
     return micro_batches().filled(output.plan.size);
   }
   /// Returns the run's state at a position.
-  State state_at(std::uint64_t position) const;
+  State state_at(const RunPosition& at) const;
   /// Makes the batch's stream wait for a micro-batch. Without a stream, waits itself.
   void take(OutputSlot& output, std::size_t micro_batch);
   void record_stream(OutputSlot& output, Stream& stream);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "pipeline/checked_device.h"
+#include "pipeline/planning/stream_planner.h"
 #include "report/verdict.h"
 #include "runtime/memory.h"
 #include "runtime/runtime_services.h"
@@ -168,10 +169,14 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const SlotQueues::Clock::time_point started = SlotQueues::Clock::now();
   check(options, *device_);
   const bool copying = copies(options, *device_);
-  check_has_records(*dataset);
-  sampler_ = std::make_shared<RunSampler>(
-      Sampler(options.order.measured(*dataset), dataset->size(), options.seed));
-  const Schedule schedule(sampler_->now()->epoch_size(), options);
+  const auto stream = std::dynamic_pointer_cast<const StreamDataset>(dataset);
+  if (stream == nullptr) check_has_records(*dataset);
+  sampler_ = stream != nullptr
+                 ? stream_sampler(*stream, options)
+                 : std::make_shared<RunSampler>(
+                       Sampler(options.order.measured(*dataset), dataset->size(), options.seed));
+  const Schedule schedule = stream != nullptr ? stream_schedule(*stream, options)
+                                              : Schedule(sampler_->now()->epoch_size(), options);
   const std::shared_ptr<const BatchTransform> batch_transform =
       options.batch_transform != nullptr ? options.batch_transform : transform->batch_transform();
   const BatchFields fields = fields_of(transform->spec(), options, batch_transform.get());
@@ -188,6 +193,8 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
 
   const std::string fingerprint_of = transform->fingerprint_of();
   const std::uint64_t position = first_position(options, identity, *dataset, fingerprint_of);
+  const RunPosition begin{position, stream != nullptr ? first_window(options, identity) : 0};
+  if (stream != nullptr) windows_ = begin_stream(*stream, options, schedule, begin);
   if (options.resume.from && !options.resume.anyway)
     warnings_ = state_not_compared(*options.resume.from, identity, fingerprint_of);
   std::ranges::move(dataset->facts().warnings, std::back_inserter(warnings_));
@@ -196,10 +203,16 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const std::shared_ptr<Trace>& trace = options.debug.trace;
   const std::size_t group = trace != nullptr ? trace->add_group(options.name) : 0;
   PipelineNodes nodes(*runtime_, *device_, options.slots.nodes, options.slots.prefetch);
-  RecordCaches caches{.hints =
-                          RuntimeServices::of(*runtime_).hints_of(dataset, options.index_bytes)};
-  add_cache(caches, *runtime_, dataset, *transform, options.cache_bytes, warnings_);
+  RecordCaches caches;
   memory_.scratch_limit_bytes = transform->scratch_limit(runtime_->workers());
+  if (stream == nullptr) {
+    caches.hints = RuntimeServices::of(*runtime_).hints_of(dataset, options.index_bytes);
+    add_cache(caches, *runtime_, dataset, *transform, options.cache_bytes, warnings_);
+  } else {
+    memory_.scratch_limit_bytes += stream->options().memory_bytes;
+    if (options.cache_bytes > 0)
+      warnings_.push_back("cache_bytes has no effect: a one-pass dataset has no cache");
+  }
   if (caches.recoded != nullptr) {
     memory_.cache_limit_bytes = caches.recoded->limit();
     memory_.scratch_limit_bytes += runtime_->workers() * transform->recoded_form()->scratch_bytes;
@@ -217,14 +230,19 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
                                                        .trace_group = group,
                                                        .profiler = device_->profiler(),
                                                        .caches = std::move(caches),
+                                                       .windows = windows_,
                                                        .batch_transform = batch_transform,
                                                        .poison = options.debug.poison_slots}),
       fields, made, *runtime_, std::move(nodes));
 
   const std::uint64_t first = schedule.number_at(position);
-  planner_ = std::make_shared<Planner>(sampler_, schedule);
-  prefetcher_ = std::make_shared<Prefetcher>(std::move(dataset), sampler_, schedule, first,
-                                             options.slots.read_ahead, options.slots.epoch_break);
+  if (windows_ != nullptr) {
+    planner_ = std::make_shared<StreamPlanner>(sampler_, schedule, windows_);
+  } else {
+    planner_ = std::make_shared<Planner>(sampler_, schedule);
+    prefetcher_ = std::make_shared<Prefetcher>(std::move(dataset), sampler_, schedule, first,
+                                               options.slots.read_ahead, options.slots.epoch_break);
+  }
 
   queues_ = std::make_shared<SlotQueues>(
       SlotQueues::Run{
@@ -232,7 +250,7 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
           .first = first,
           .end = schedule.end(),
           .epoch_break = options.slots.epoch_break ? schedule.batches_per_epoch() : 0,
-          .position = position,
+          .begin = begin,
           .forbids_blocking_from = options.debug.forbid_blocking_calls
                                        ? first + options.slots.prefetch + options.slots.device_slots
                                        : UINT64_MAX},
@@ -270,7 +288,7 @@ Engine::~Engine() {
   // If `stop` failed or was never called, the threads run on without the engine until they see that
   // the queues are closed. They must not use the runtime's pools any more.
   queues_->close();
-  prefetcher_->close();
+  close_reading();
   try {
     static_cast<void>(sample_workers_->dismiss(SlotQueues::Clock::now()));
   } catch (...) {
@@ -278,19 +296,27 @@ Engine::~Engine() {
   }
 }
 
+void Engine::close_reading() {
+  if (prefetcher_ != nullptr) prefetcher_->close();
+  if (windows_ != nullptr) windows_->close();
+}
+
 void Engine::start() {
   const MutexLock starting(stop_mutex_);
   const std::string name = name_.substr(0, 8);  // a thread's name has 15 bytes at most
   upload_thread_.emplace(UploadThread{device_, queues_, delivery_}, name + "-upload");
   try {
-    prefetching_.emplace(PrefetchBody{queues_, prefetcher_}, name + "-ahead");
+    if (windows_ != nullptr)
+      reading_ahead_.emplace(StreamBody{windows_}, name + "-read");
+    else
+      reading_ahead_.emplace(PrefetchBody{queues_, prefetcher_}, name + "-ahead");
     plan_recycle_thread_.emplace(
         PlanRecycleThread{device_, queues_, delivery_, planner_, sample_workers_, prefetcher_,
                           upload_thread_->ended()},
         name + "-plan");
   } catch (...) {
     queues_->close();
-    prefetcher_->close();
+    close_reading();
     upload_thread_->end(SlotQueues::Clock::time_point::max());
     throw;
   }
@@ -300,15 +326,17 @@ void Engine::start() {
 std::optional<Stuck> Engine::stop(SlotQueues::Clock::time_point deadline) {
   const MutexLock stopping(stop_mutex_);
   queues_->close();
-  prefetcher_->close();
+  close_reading();
   const std::string device = device_->name();
   std::optional<Stuck> stuck = sample_workers_->dismiss(deadline);
   if (upload_thread_ && !upload_thread_->end(deadline) && !stuck)
     stuck = {"upload", "a call of device " + device + " does not return"};
   if (plan_recycle_thread_ && !plan_recycle_thread_->end(deadline) && !stuck)
     stuck = {"recycle", "work queued on device " + device + " that uses batches does not end"};
-  if (prefetching_ && !prefetching_->end(deadline) && !stuck)
-    stuck = {"plan", "prefetching from " + prefetcher_->name() + " does not return"};
+  if (reading_ahead_ && !reading_ahead_->end(deadline) && !stuck)
+    stuck = windows_ != nullptr
+                ? Stuck{"read", "reading the stream " + windows_->name() + " does not return"}
+                : Stuck{"plan", "prefetching from " + prefetcher_->name() + " does not return"};
   return stuck;
 }
 
@@ -354,7 +382,8 @@ Report Engine::report_of(const RunMeter& meter, const WorkerFigures& figures,
   report.memory = memory();
   sample_workers_->fill(report, figures, meter.base());
   report.warnings.insert(report.warnings.end(), warnings_.begin(), warnings_.end());
-  std::ranges::move(prefetcher_->warnings(), std::back_inserter(report.warnings));
+  std::ranges::move(windows_ != nullptr ? windows_->warnings() : prefetcher_->warnings(),
+                    std::back_inserter(report.warnings));
   std::ranges::move(process_warnings(), std::back_inserter(report.warnings));
   meter.fill(report, figures, now);
   warn_of_delay(report);

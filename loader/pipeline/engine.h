@@ -14,9 +14,9 @@
 #include "pipeline/batch_consumer.h"
 #include "pipeline/batch_delivery.h"
 #include "pipeline/pipeline_threads.h"
-#include "pipeline/planner.h"
+#include "pipeline/planning/planner.h"
+#include "pipeline/planning/run_sampler.h"
 #include "pipeline/prefetcher.h"
-#include "pipeline/run_sampler.h"
 #include "pipeline/sample_workers.h"
 #include "pipeline/slots/slot_queues.h"
 
@@ -49,6 +49,8 @@ class Engine {
   std::optional<Stuck> stop(SlotQueues::Clock::time_point deadline);
 
   const Schedule& schedule() const { return planner_->schedule(); }
+  /// Whether the lengths of epochs are known before they end.
+  bool has_known_length() const { return windows_ == nullptr; }
   Batch next(const NextRequest& request);
   State state() const { return consumer_->state_at(queues_->position()); }
   std::uint64_t set_weights(std::span<const double> weights);
@@ -61,6 +63,7 @@ class Engine {
   Report take_report();
 
  private:
+  void close_reading();
   Report report_of(const RunMeter& meter, const WorkerFigures& figures,
                    SlotQueues::Clock::time_point now) const;
 
@@ -71,7 +74,10 @@ class Engine {
   std::shared_ptr<SampleWorkers> sample_workers_;
   std::shared_ptr<RunSampler> sampler_;
   std::shared_ptr<Planner> planner_;
+  /// Null if the dataset is a stream.
   std::shared_ptr<Prefetcher> prefetcher_;
+  /// Null unless the dataset is a stream.
+  std::shared_ptr<StreamWindows> windows_;
   std::shared_ptr<SlotQueues> queues_;
   std::shared_ptr<BatchDelivery> delivery_;
   std::shared_ptr<BatchConsumer> consumer_;
@@ -86,7 +92,8 @@ class Engine {
   Mutex stop_mutex_;
   std::optional<PipelineThread> upload_thread_ MILLRACE_GUARDED_BY(stop_mutex_);
   std::optional<PipelineThread> plan_recycle_thread_ MILLRACE_GUARDED_BY(stop_mutex_);
-  std::optional<PipelineThread> prefetching_ MILLRACE_GUARDED_BY(stop_mutex_);
+  /// Prefetches, or reads the stream.
+  std::optional<PipelineThread> reading_ahead_ MILLRACE_GUARDED_BY(stop_mutex_);
 };
 
 }  // namespace millrace

@@ -80,12 +80,14 @@ Batch Pipeline::next_in_micro_batches(Stream& stream) {
 }
 
 std::uint64_t Pipeline::batches_per_epoch() const {
-  return engine()->schedule().batches_per_epoch();
+  const std::shared_ptr<Engine> running = engine();
+  return running->has_known_length() ? running->schedule().batches_per_epoch() : 0;
 }
 
 std::optional<std::uint64_t> Pipeline::total_batches() const {
-  const std::uint64_t end = engine()->schedule().end();
-  return end == UINT64_MAX ? std::nullopt : std::optional(end);
+  const std::shared_ptr<Engine> running = engine();
+  const std::uint64_t end = running->schedule().end();
+  return end == UINT64_MAX || !running->has_known_length() ? std::nullopt : std::optional(end);
 }
 
 std::uint64_t Pipeline::set_weights(std::span<const double> weights) {

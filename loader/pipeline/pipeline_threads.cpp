@@ -50,7 +50,7 @@ void PlanRecycleThread::plan(HostSlot& host) {
   const std::uint64_t number = host.plan.number;
   if (!queues->planned(host, began, sample_workers->concurrency())) return;
   sample_workers->submit(queues, host);
-  prefetcher->planned(number);
+  if (prefetcher != nullptr) prefetcher->planned(number);
 }
 
 /// Frees all slots that nothing reads any more. If it finds no such slot, it waits for the first

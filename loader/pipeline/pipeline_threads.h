@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "dataset/stream/stream_windows.h"
 #include "pipeline/batch_delivery.h"
-#include "pipeline/planner.h"
+#include "pipeline/planning/planner.h"
 #include "pipeline/prefetcher.h"
 #include "pipeline/sample_workers.h"
 #include "pipeline/slots/slot_queues.h"
@@ -76,6 +77,13 @@ struct PrefetchBody {
   void run() noexcept { prefetcher->run(*queues); }
 };
 
+/// Body of the thread that reads a stream.
+struct StreamBody {
+  std::shared_ptr<StreamWindows> windows;
+
+  void run() noexcept { windows->read(); }
+};
+
 /// Body of the plan-recycle thread: plans batches for free host slots, and frees slots that nothing
 /// reads any more.
 struct PlanRecycleThread {
@@ -84,6 +92,7 @@ struct PlanRecycleThread {
   std::shared_ptr<BatchDelivery> delivery;
   std::shared_ptr<Planner> planner;
   std::shared_ptr<SampleWorkers> sample_workers;
+  /// Null if the dataset is a stream.
   std::shared_ptr<Prefetcher> prefetcher;
   /// End of the upload thread. `run` waits for the work that thread has begun.
   std::shared_future<void> upload_ended;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "pipeline/run_sampler.h"
+#include "pipeline/planning/run_sampler.h"
 #include "pipeline/slots/schedule.h"
 #include "pipeline/slots/slot_queues.h"
 

@@ -296,7 +296,7 @@ std::optional<Stuck> SampleWorkers::dismiss(Clock::time_point deadline) {
 }
 
 WorkerFigures SampleWorkers::figures() const {
-  return {maker_->counts(), nodes_.made_so_far(*maker_), nodes_.delay()};
+  return {maker_->counts(), nodes_.made_so_far(*maker_), nodes_.delay(), maker_->stream_busy()};
 }
 
 void SampleWorkers::fill(MemoryReport& memory) const {

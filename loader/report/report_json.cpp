@@ -22,7 +22,7 @@ Json json_of(const StageReport& stage) {
           {"occupancy", stage.occupancy},
           {"share", stage.share},
           {"each", json_of(stage.each)},
-          {"on_stream", stage.on_stream}};
+          {"on_device", stage.on_device}};
 }
 
 Json json_of(const NodeReport& node) {

@@ -162,6 +162,15 @@ Verdict by_conversion(const Report& report, const Shares& shares) {
                   "not help.");
 }
 
+Verdict by_stream(const Report& report, const Shares& shares, double occupancy) {
+  return bound_by(Bound::storage, "stream", occupancy,
+                  "the stream bounds the run: its thread is busy " + percent(occupancy) +
+                      " of the time, and " + workers_text(report) + " busy only " +
+                      percent(report.worker_utilization) + idle_text(shares),
+                  "Make the stream's source faster, or pack the records; neither more workers nor "
+                  "a larger prefetch would help.");
+}
+
 /// The trainer is ahead and the device idle: it waits for batches that are being copied.
 Verdict by_late_copies(const Shares& shares) {
   const bool copying = shares.copy >= shares.stream;
@@ -286,7 +295,7 @@ Verdict by_prefetch(const Report& report, const Shares& shares) {
 
 const StageReport* device_stage(const Report& report) {
   const auto stage = std::ranges::find_if(report.stages, [](const StageReport& one) {
-    return one.on_stream && one.name != "copy" && one.name != "convert";
+    return one.on_device && one.name != "copy" && one.name != "convert";
   });
   return stage == report.stages.end() ? nullptr : &*stage;
 }
@@ -319,6 +328,9 @@ Verdict judge(const Report& report, std::optional<double> device_idle) {
   const bool lost = device_idle || stalls || ahead || stream + unsure >= shares.trainer;
   if (stream >= (lost ? saturated : full) && stream > report.worker_utilization)
     return shares.stream > shares.copy ? by_conversion(report, shares) : by_copy(report, shares);
+  const double streaming = stage_named(report, "stream").occupancy;
+  if (stalls && streaming >= saturated && streaming > report.worker_utilization)
+    return by_stream(report, shares, streaming);
   if (stalls && report.worker_utilization < saturated) return by_prefetch(report, shares);
   if (stalls && report.worker_delay.value_or(0) >= short_of_cores) return by_cores(report, shares);
   if (stalls) return by_workers(report, shares);

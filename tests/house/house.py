@@ -34,7 +34,8 @@ from pathlib import Path, PurePosixPath
 ROOMS = {
     "loader": ["base", "dataset", "dataset/packed", "dataset/values", "dataset/<format>",
                "dataset/open", "cache", "order", "runtime", "device", "report",
-               "pipeline/options", "pipeline/slots", "pipeline/samples", "pipeline"],
+               "pipeline/options", "pipeline/slots", "pipeline/planning",
+               "pipeline/samples", "pipeline"],
     "decode": ["codec", "<codec>", "jpeg/progressive", "jpeg/decoder", "coefficients",
                "crops", "*"],
     "augment": ["geometry", "resample", "pixels", "ops", "ops/colour", "ops/warp", "ops/policy",

@@ -48,16 +48,6 @@ std::int64_t modified_ns(const struct stat& status) {
   return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
-/// Returns whether a file with this beginning is a tar that can be read in place.
-Status probe_begin(std::span<const std::byte> begin) {
-  const std::string_view text(reinterpret_cast<const char*>(begin.data()), begin.size());
-  if (const char* compression = compression_of(text))
-    return Status::bad(std::string("it is compressed with ") + compression +
-                       ", and cannot be read in place; unpack it, or have it packed by "
-                       "`millrace pack`");
-  return begins_with_header(begin) ? Status::ok() : Status::bad("it has no tar header");
-}
-
 }  // namespace
 
 /// The bytes of the whole tar, for reading its headers.
@@ -76,6 +66,15 @@ class TarFile::Bytes final : public TarBytes {
   const TarFile& tar_;
   std::vector<std::byte> buffer_;
 };
+
+Status TarFile::probe_begin(std::span<const std::byte> begin) {
+  const std::string_view text(reinterpret_cast<const char*>(begin.data()), begin.size());
+  if (const char* compression = compression_of(text))
+    return Status::bad(std::string("it is compressed with ") + compression +
+                       ", and cannot be read in place; unpack it, or have it packed by "
+                       "`millrace pack`");
+  return begins_with_header(begin) ? Status::ok() : Status::bad("it has no tar header");
+}
 
 Status TarFile::probe(const std::filesystem::path& path) {
   const std::string name = path.string();

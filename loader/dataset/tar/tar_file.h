@@ -23,6 +23,8 @@ class TarFile {
  public:
   /// Returns whether a file begins with a tar header. Throws `Error` (`io`) if it cannot be read.
   static Status probe(const std::filesystem::path& path);
+  /// The same for the file's first block.
+  static Status probe_begin(std::span<const std::byte> begin);
 
   /// Opens a tar. Takes the samples' positions from the index beside it, or else reads all headers.
   /// An index that is damaged or belongs to another tar is ignored with a sentence in `warnings`.

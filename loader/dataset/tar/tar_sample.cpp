@@ -42,11 +42,15 @@ const RecordField* find_field(std::span<const RecordField> fields, std::string_v
 
 }  // namespace
 
-Status TarSample::read(std::span<const std::byte> bytes) {
+void TarSample::begin(std::string_view key) {
   fields_.clear();
   names_.clear();
-  key_.clear();
+  key_ = key;
   image_extension_.clear();
+}
+
+Status TarSample::read(std::span<const std::byte> bytes) {
+  begin("");
   SampleBytes sample(bytes);
   TarWalk walk(sample, 0, bytes.size(), false);
   TarMember member;
@@ -56,7 +60,7 @@ Status TarSample::read(std::span<const std::byte> bytes) {
     while (walk.next(member)) {
       if (!is_of_sample(member, key, extension)) continue;
       if (fields_.empty()) key_ = key;
-      if (key != key_ || fields_.size() == most_members)
+      if (key != key_)
         return Status::bad("its members are not one sample: the tar was changed, or is damaged");
       const std::span<const std::byte> contents = bytes.subspan(
           static_cast<std::size_t>(member.data), static_cast<std::size_t>(member.bytes));
@@ -66,6 +70,10 @@ Status TarSample::read(std::span<const std::byte> bytes) {
     return Status::bad(std::string("its headers are damaged, or the tar was changed: ") +
                        damage.what() + " of the sample");
   }
+  return finish();
+}
+
+Status TarSample::finish() {
   if (needed_.image && image_extension_.empty())
     return Status::bad("has no image, unlike those before it");
   return needed_.label ? add_label() : Status::ok();
@@ -73,6 +81,8 @@ Status TarSample::read(std::span<const std::byte> bytes) {
 
 Status TarSample::add(std::string extension, std::span<const std::byte> contents) {
   std::string_view name;
+  if (fields_.size() == most_members)
+    return Status::bad("has more than " + std::to_string(most_members) + " files");
   if (is_image_extension(extension)) {
     if (!image_extension_.empty())
       return Status::bad("has two images, ." + cut(image_extension_) + " and ." + cut(extension));

@@ -9,6 +9,7 @@
 #include <deque>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace millrace {
@@ -35,12 +36,17 @@ class TarSample {
   /// clause for messages.
   Status read(std::span<const std::byte> bytes);
 
+  /// The steps of `read`, for members that come one by one: begin, add each file, finish. Fields
+  /// are views of the contents. After a bad step the sample is bad, and the rest need not be added.
+  void begin(std::string_view key);
+  Status add(std::string extension, std::span<const std::byte> contents);
+  Status finish();
+
   std::span<const RecordField> fields() const { return fields_; }
   /// The path of the first member without its extension.
   const std::string& key() const { return key_; }
 
  private:
-  Status add(std::string extension, std::span<const std::byte> contents);
   Status add_label();
 
   TarFields needed_;

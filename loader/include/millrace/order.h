@@ -123,6 +123,10 @@ class Order {
   /// Returns the subset of the indices below `records` for which `keep` returns true.
   Order filtered(std::uint64_t records, const std::function<bool(std::uint64_t)>& keep) const;
 
+  /// Whether this is `shuffled()` or `sequential()` over all records, each once.
+  bool is_shuffled() const { return is_plain<Shuffled>(); }
+  bool is_sequential() const { return is_plain<Sequential>(); }
+
   /// Repeats each record `times` times in a row (repeated augmentation). Each repetition has its
   /// own position, and so its own random numbers. An epoch has `times` as many positions.
   Order repeated(std::uint64_t times) const;
@@ -157,6 +161,10 @@ class Order {
     std::shared_ptr<const Bucketing> how;
   };
 
+  template <typename Mode>
+  bool is_plain() const {
+    return std::holds_alternative<Mode>(mode_) && indices_ == nullptr && times_ == 1;
+  }
   static Order checked(Bucketing bucketing);
   static Weights checked(std::vector<double> weights);
   /// Does the same for weights that replace those of this order, which must be `weighted`.

@@ -74,10 +74,11 @@ class Pipeline {
   Batch next();
   Batch next_in_micro_batches(Stream& stream);
 
-  /// Number of batches in an epoch, the same on every rank.
+  /// Number of batches in an epoch, the same on every rank; 0 for a one-pass dataset, whose length
+  /// is known only at its end.
   std::uint64_t batches_per_epoch() const;
   /// Number of batches in the whole run, including those before `resume.from`; nullopt if it never
-  /// ends.
+  /// ends, and for a one-pass dataset.
   std::optional<std::uint64_t> total_batches() const;
   /// Changes the weights of a run whose order is `weighted`. The new weights hold from the returned
   /// epoch on; epochs before it keep theirs. Checks the weights as `Order::reweighted` does, with

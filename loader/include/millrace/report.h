@@ -30,7 +30,7 @@ struct Durations {
 struct StageReport {
   std::string name{};
   /// Number of threads or streams that run the stage. This is the mean number of active workers, or
-  /// 1 for "trainer" and stages on a stream.
+  /// 1 for "stream", "trainer" and stages of the device. "stream" reads a one-pass dataset.
   double lanes = 0;
   double busy_seconds = 0;
   /// Time without input, summed over all lanes. Workers wait for a planned batch. "copy" waits
@@ -38,20 +38,20 @@ struct StageReport {
   /// made: its stalls.
   double waiting_input_seconds = 0;
   /// Time without room for output, summed over all lanes. Workers wait for a free host slot. "copy"
-  /// and "convert" wait for a free slot on the device. "trainer" waits because it is ahead of the
-  /// device.
+  /// and "convert" wait for a free slot on the device. "stream" waits for room for a window.
+  /// "trainer" waits because it is ahead of the device.
   double waiting_output_seconds = 0;
   /// Busy / (lanes x seconds), 0 to 1.
   double occupancy = 0;
-  /// Its share of the time that workers spent on samples, 0 to 1. It is 0 for "copy", "convert" and
-  /// "trainer".
+  /// Its share of the time that workers spent on samples, 0 to 1. It is 0 for "stream", "copy",
+  /// "convert" and "trainer".
   double share = 0;
   /// Distribution of its durations. Workers take a duration for each sample, a batch transform for
   /// each batch. "copy" and "convert" take one for each micro-batch. "trainer" takes the time
-  /// between two calls of `next`.
+  /// between two calls of `next`. "stream" has none.
   Durations each{};
   /// Whether a stream of the device runs the stage: "copy", a device stage, "convert".
-  bool on_stream = false;
+  bool on_device = false;
 };
 
 struct BadRecord {
@@ -79,7 +79,8 @@ struct MemoryReport {
   /// Host memory of ended pipelines that the runtime currently keeps for later ones
   /// (`RuntimeOptions::kept_host_bytes`), over all devices. This memory is not part of the slots.
   std::size_t kept_host_bytes = 0;
-  /// Limit of the workers' scratch (`Transform::scratch_limit`); 0 = unknown.
+  /// Limit of the workers' scratch (`Transform::scratch_limit`); 0 = unknown. With a one-pass
+  /// dataset it includes `OnePassOptions::memory_bytes`.
   std::size_t scratch_limit_bytes = 0;
   /// Limits of `index_bytes` and `cache_bytes`.
   std::size_t index_limit_bytes = 0;
@@ -137,7 +138,7 @@ struct NodeReport {
 enum class Bound {
   step,       ///< the device's step: the loader is fast enough
   trainer,    ///< work of the trainer's thread between steps
-  storage,    ///< reading records
+  storage,    ///< reading records, or a stream of them
   transform,  ///< a stage of the transform: decode, augment
   copy,       ///< copies to the device
   convert,    ///< conversions on the device
@@ -148,9 +149,10 @@ enum class Bound {
 /// The stage that bounds a run, the number that shows it, and advice.
 struct Verdict {
   Bound bound = Bound::trainer;
-  /// "step", "trainer", "read", a stage of the transform, "copy", a device stage, "convert",
-  /// "cores", "prefetch", "upload" or "hand over". "upload" is the work of enqueuing copies. "hand
-  /// over" is the work of handing over a batch, which bounds the run if samples are cheap.
+  /// "step", "trainer", "read", a stage of the transform, "stream", "copy", a device stage,
+  /// "convert", "cores", "prefetch", "upload" or "hand over". "upload" is the work of enqueuing
+  /// copies. "hand over" is the work of handing over a batch, which bounds the run if samples are
+  /// cheap.
   std::string stage{};
   /// The share of time (0 to 1) that `text` mentions.
   double share = 0;

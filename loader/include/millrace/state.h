@@ -29,6 +29,10 @@ struct State {
   /// Number of samples of the global sequence (all ranks, all epochs) before the next batch. An
   /// epoch has `Sampler::epoch_size()` positions, even if its last batch is dropped.
   std::uint64_t position = 0;
+  /// With a one-pass dataset: the record with which the shuffle window at `position` begins, in its
+  /// epoch. Resuming skips the records before it. No value means that the epoch is read from its
+  /// beginning.
+  std::optional<std::uint64_t> window{};
   /// `Sampler::hash` in the epoch of `position`: identifies the order, the weights in force there,
   /// and the number of records.
   std::optional<std::uint64_t> sampler{};
@@ -50,6 +54,7 @@ struct State {
   /// Hashes are hexadecimal texts, because some JSON readers do not have 64-bit numbers. If there
   /// are `new_weights`, a member follows:
   ///     "new_weights":[{"epoch":6,"sampler":"77d0..."}]
+  /// A `window` is a member, too: "window":2048.
   std::string to_json() const;
   /// Parses the result of `to_json`. Throws `Error` (`invalid_argument`) that says which value of
   /// `name` (a file, for example) is wrong. Unknown keys and other formats are errors too.

@@ -33,6 +33,7 @@ SampleMaker::SampleMaker(Setup setup)
       policy_(setup.policy),
       profiler_(setup.profiler),
       caches_(std::move(setup.caches)),
+      windows_(std::move(setup.windows)),
       batch_transform_(std::move(setup.batch_transform)),
       // A thread's profiler ranges are nested, so two samples cannot be interleaved.
       at_once_(

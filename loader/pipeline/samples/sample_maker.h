@@ -24,6 +24,7 @@
 #include "cache/recoded_records.h"
 #include "cache/record_hints.h"
 #include "cache/sample_cache.h"
+#include "dataset/stream/stream_windows.h"
 #include "pipeline/samples/sample_context.h"
 #include "pipeline/samples/slot_poison.h"
 #include "pipeline/slots/run_meter.h"
@@ -95,6 +96,8 @@ class SampleMaker {
     /// Must outlive the maker. Null turns its ranges off.
     ProfilerRanges* profiler = nullptr;
     RecordCaches caches{};
+    /// The records of a stream, from which bad ones are replaced; null for other datasets.
+    std::shared_ptr<const StreamWindows> windows{};
     std::shared_ptr<const BatchTransform> batch_transform{};
     bool poison = false;
   };
@@ -134,6 +137,10 @@ class SampleMaker {
   std::uint64_t samples_by(unsigned first, unsigned workers) const;
   /// Total time that workers have spent on samples so far.
   std::chrono::nanoseconds busy() const;
+  /// Time in which the stream was read; nullopt for other datasets.
+  std::optional<std::chrono::nanoseconds> stream_busy() const {
+    return windows_ != nullptr ? std::optional(windows_->busy()) : std::nullopt;
+  }
   std::uint64_t bad_records() const;
   /// Size of the record hints in bytes, over all pipelines that share them.
   std::size_t hint_bytes() const;
@@ -237,6 +244,7 @@ class SampleMaker {
   std::vector<const char*> range_names_;
   ProfilerRanges* profiler_;
   const RecordCaches caches_;
+  const std::shared_ptr<const StreamWindows> windows_;
   const std::shared_ptr<const BatchTransform> batch_transform_;
   const std::size_t at_once_;
   /// Number of fields that the batch transform adds after the transform's, lengths included.

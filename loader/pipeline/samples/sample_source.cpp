@@ -231,7 +231,10 @@ void WorkerSource::judge(SampleLane& lane, const Status& status) {
                 " records before it that were drawn to replace each other");
       Random random(maker_.seed_, lane.task->position, lane.bad);
       const Sampler& sampler = *lane.task->sampler;
-      lane.made.record = sampler.replacement(random, lane.task->position / sampler.epoch_size());
+      lane.made.record =
+          maker_.windows_ != nullptr
+              ? maker_.windows_->replacement(random, index)
+              : sampler.replacement(random, lane.task->position / sampler.epoch_size());
       now_ = Clock::now();  // a failed read counts in no stage
       return;
     }

@@ -167,6 +167,8 @@ void RunMeter::fill(Report& report, const WorkerFigures& sample_workers,
   report.ready_batches = levels_.ready_batches.mean(now);
   report.free_slots = levels_.free_slots.mean(now);
   fill_workers(report, now);
+  if (sample_workers.stream_busy)
+    report.stages.push_back(stream_stage(*sample_workers.stream_busy, report.seconds));
   if (copies_.timed) report.stages.push_back(stage_of(copies_, "copy", report.seconds));
   if (device_stages_.timed)
     report.stages.push_back(stage_of(device_stages_, device_stage_.c_str(), report.seconds));
@@ -201,11 +203,19 @@ void RunMeter::fill_workers(Report& report, Clock::time_point now) const {
 }
 
 StageReport RunMeter::stage_of(const StreamWorks& works, const char* name, double seconds) {
-  StageReport stage{.name = name, .lanes = 1, .each = works.each.summary(), .on_stream = true};
+  StageReport stage{.name = name, .lanes = 1, .each = works.each.summary(), .on_device = true};
   stage.busy_seconds = stage.each.total_ms / 1e3;
   stage.waiting_output_seconds = works.waits_seconds;
   stage.waiting_input_seconds = std::max(0.0, seconds - stage.busy_seconds - works.waits_seconds);
   stage.occupancy = seconds > 0 ? stage.busy_seconds / seconds : 0;
+  return stage;
+}
+
+StageReport RunMeter::stream_stage(std::chrono::nanoseconds busy, double seconds) const {
+  StageReport stage{.name = "stream", .lanes = 1};
+  stage.busy_seconds = seconds_of(busy - base_.stream_busy.value_or(std::chrono::nanoseconds(0)));
+  stage.waiting_output_seconds = std::max(0.0, seconds - stage.busy_seconds);
+  stage.occupancy = seconds > 0 ? std::min(stage.busy_seconds / seconds, 1.0) : 0;
   return stage;
 }
 

@@ -56,6 +56,8 @@ struct WorkerFigures {
   std::vector<NodeFigures> nodes{};
   /// Time that workers waited for a processor; see `WorkerPool::delay`.
   std::optional<std::chrono::nanoseconds> delay{};
+  /// Time in which a stream was read; nullopt for other datasets.
+  std::optional<std::chrono::nanoseconds> stream_busy{};
 };
 
 /// Measures all stages of a run but the workers' samples: waits, copies and mean levels. It sums
@@ -161,6 +163,7 @@ class RunMeter {
   void add_stall(std::chrono::nanoseconds waited);
   void fill_workers(Report& report, Clock::time_point now) const;
   static StageReport stage_of(const StreamWorks& works, const char* name, double seconds);
+  StageReport stream_stage(std::chrono::nanoseconds busy, double seconds) const;
   StageReport trainer_stage(double seconds) const;
 
   struct Levels {

@@ -14,11 +14,9 @@ namespace {
 }  // namespace
 
 Schedule::Schedule(std::uint64_t records, const PipelineOptions& options)
-    : records_(records),
-      global_batch_(options.ranks.global_batch_size > 0
+    : global_batch_(options.ranks.global_batch_size > 0
                         ? options.ranks.global_batch_size
                         : std::uint64_t{options.batch_size} * options.ranks.mine.world),
-      batches_per_epoch_(0),
       epochs_(options.epochs),
       last_batch_(options.last_batch),
       rank_(options.ranks.mine.rank),
@@ -41,12 +39,24 @@ Schedule::Schedule(std::uint64_t records, const PipelineOptions& options)
     refuse_options("global_batch_size is " + std::to_string(global_batch_) +
                    ", which leaves some of the world's " + std::to_string(world_) +
                    " ranks without a sample");
+  set_records(records);
+}
+
+void Schedule::set_records(std::uint64_t records) {
+  records_ = records;
   batches_per_epoch_ =
       last_batch_ == LastBatch::drop ? records / global_batch_ : (records - 1) / global_batch_ + 1;
   if (batches_per_epoch_ == 0)
     refuse_options("an epoch has " + std::to_string(records) +
                    " samples, fewer than one global batch of " + std::to_string(global_batch_) +
                    ", and last_batch is drop: there would never be a batch");
+}
+
+Schedule Schedule::of_one_epoch(std::uint64_t records) const {
+  Schedule schedule = *this;
+  schedule.epochs_ = 1;
+  schedule.set_records(records);
+  return schedule;
 }
 
 std::uint64_t Schedule::end() const {

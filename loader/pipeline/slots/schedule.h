@@ -23,6 +23,17 @@ struct BatchPlan {
   std::uint64_t first_offset = 0;
   /// Global position after this batch, over all ranks.
   std::uint64_t position_after = 0;
+  /// How many numbers after this batch's number no batch has: those of the batches that an epoch
+  /// of unknown length does not have. 0 except for the last batch of an epoch.
+  std::uint64_t skipped_numbers = 0;
+  /// First record of the shuffle window at `position_after`; 0 unless the dataset is a stream.
+  std::uint64_t window_after = 0;
+};
+
+/// A position of the global sequence, with the first record of its shuffle window.
+struct RunPosition {
+  std::uint64_t position = 0;
+  std::uint64_t window = 0;
 };
 
 /// Cuts the global sequence into batches: a pure function of the batch's number.
@@ -39,6 +50,10 @@ class Schedule {
   std::uint64_t global_batch() const { return global_batch_; }
 
   std::uint64_t batches_per_epoch() const { return batches_per_epoch_; }
+  std::uint64_t epoch_size() const { return records_; }
+  LastBatch last_batch() const { return last_batch_; }
+  /// Returns the schedule of one epoch of another length. Throws like the constructor.
+  Schedule of_one_epoch(std::uint64_t records) const;
 
   /// Returns the number after the last batch; UINT64_MAX if the run is endless.
   std::uint64_t end() const;
@@ -55,9 +70,11 @@ class Schedule {
   std::uint64_t number_at(std::uint64_t position) const;
 
  private:
-  std::uint64_t records_;
+  void set_records(std::uint64_t records);
+
+  std::uint64_t records_ = 0;
   std::uint64_t global_batch_;
-  std::uint64_t batches_per_epoch_;
+  std::uint64_t batches_per_epoch_ = 0;
   std::uint64_t epochs_;
   LastBatch last_batch_;
   std::uint32_t rank_;

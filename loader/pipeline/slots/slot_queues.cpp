@@ -23,7 +23,7 @@ SlotQueues::SlotQueues(const Run& run, Slots slots, RunMeter meter)
       slots_(std::move(slots)),
       reserved_(std::make_exception_ptr(
           Error(ErrorCode::internal, "the run failed with no memory left for its error message"))),
-      progress_{run.first, run.first, run.first, run.first, run.position},
+      progress_{run.first, run.first, run.first, run.first, run.begin},
       meter_(std::move(meter)) {
   MutexLock lock(mutex_);
   // With pauses between epochs, the first `next` begins an epoch.
@@ -61,14 +61,16 @@ bool SlotQueues::planned(HostSlot& host, Clock::time_point began, unsigned worke
   MutexLock lock(mutex_);
   change(host, HostState::planning, HostState::planned, "planned");
   if (closed()) return false;
+  progress_.planned += host.plan.skipped_numbers;
   host.begin_making(run_.micro_batches);
   if (host.micro_batches_unmade == 0) ++progress_.made;
-  host.planned_at = Clock::now();
-  meter_.planned(began, host.planned_at, host.plan.number);
-  meter_.note_workers(host.planned_at, workers);
+  const Clock::time_point now = Clock::now();
+  host.planned_at = began;  // it has its slot; a planner may wait for a stream
+  meter_.planned(began, now, host.plan.number);
+  meter_.note_workers(now, workers);
   unbegun_.fetch_add(host.plan.size, std::memory_order_relaxed);
   queues_.planned.push_back(&host);
-  note(host.planned_at);
+  note(now);
   if (host.made.front()) made_wakes_.notify_all();  // it has no samples
   return true;
 }
@@ -108,6 +110,7 @@ void SlotQueues::sample_made(HostSlot& host, std::size_t sample, std::size_t sam
   const std::size_t before = host.unmade[number].fetch_sub(samples, std::memory_order_acq_rel);
   if (before > samples) return;
   if (finish) finish();
+  std::shared_ptr<const void> records;  // released after the mutex
   Wakes wakes;
   MutexLock lock(mutex_);
   require(before == samples && host.state == HostState::planned && !host.made[number], host,
@@ -115,6 +118,7 @@ void SlotQueues::sample_made(HostSlot& host, std::size_t sample, std::size_t sam
   host.made[number] = true;
   if (--host.micro_batches_unmade == 0) {
     ++progress_.made;
+    records.swap(host.records_held);
     note(Clock::now());
   }
   if (queues_.planned.front() == &host && host.fed == number) wakes.add(made_wakes_);
@@ -223,9 +227,11 @@ OutputSlot* SlotQueues::hand_out(const NextRequest& request) {
   OutputSlot& output = *pop(queues_.ready);
   change(output, OutputSlotState::ready, OutputSlotState::live, "hand_out");
   ++progress_.live;
-  if (++progress_.handed_out >= run_.forbids_blocking_from)
+  progress_.handed_out += 1 + output.plan.skipped_numbers;
+  progress_.skipped += output.plan.skipped_numbers;
+  if (progress_.batches_out() >= run_.forbids_blocking_from)
     forbids_blocking_.store(true, std::memory_order_relaxed);
-  progress_.position = output.plan.position_after;
+  progress_.position = {output.plan.position_after, output.plan.window_after};
   output.shares.store(1, std::memory_order_relaxed);  // this thread hands it to its first owner
   output.stream = request.stream;
   output.taken.store(request.in_micro_batches ? 0 : run_.micro_batches.count,
@@ -305,12 +311,7 @@ void SlotQueues::recycle(OutputSlot& output, Wakes& wakes) {
   wakes.add(output_wakes_);
 }
 
-std::uint64_t SlotQueues::next_number() const {
-  MutexLock lock(mutex_);
-  return progress_.handed_out;
-}
-
-std::uint64_t SlotQueues::position() const {
+RunPosition SlotQueues::position() const {
   MutexLock lock(mutex_);
   return progress_.position;
 }
@@ -392,7 +393,7 @@ void SlotQueues::note(Clock::time_point now) {
   if (closed()) return;
   meter_.note(now,
               {.free_slots = queues_.free.size(),
-               .ready_batches = progress_.made - std::min(progress_.made, progress_.handed_out),
+               .ready_batches = progress_.made - std::min(progress_.made, progress_.batches_out()),
                .nothing_to_begin = unbegun_.load(std::memory_order_relaxed) == 0});
 }
 

@@ -48,7 +48,7 @@ class SlotQueues {
     std::uint64_t end = UINT64_MAX;
     /// Batches in an epoch, if the next epoch is planned only when the trainer asks for it; else 0.
     std::uint64_t epoch_break = 0;
-    std::uint64_t position = 0;
+    RunPosition begin{};
     /// From this batch on, a blocking call on the batch path ends the run: the check begins when it
     /// is the next batch to be handed out.
     std::uint64_t forbids_blocking_from = UINT64_MAX;
@@ -132,14 +132,18 @@ class SlotQueues {
   /// Makes the output slot share ownership of a stream that it is used on.
   void keep(OutputSlot& output, std::shared_ptr<Stream> stream);
   void release(OutputSlot& output);
-  std::uint64_t next_number() const;
+  std::uint64_t next_number() const {
+    MutexLock lock(mutex_);
+    return progress_.handed_out;
+  }
   /// Returns the number of the first batch that is certainly not planned, if at most `most_ahead`
   /// batches are planned and not handed out.
   std::uint64_t unplanned(std::uint64_t most_ahead) const {
     MutexLock lock(mutex_);
     return std::min(progress_.handed_out + most_ahead, progress_.plan_end);
   }
-  std::uint64_t position() const;
+  /// Returns the position after the last batch handed out.
+  RunPosition position() const;
 
   // Called by any thread.
   /// Closes the queues with the exception being handled, unless they are closed already. Needs no
@@ -179,12 +183,16 @@ class SlotQueues {
     std::uint64_t handed_out;
     /// Number after the last batch that may be planned.
     std::uint64_t plan_end;
-    /// Number after the last batch of which all samples are made. It is below `handed_out` if
-    /// micro-batches went out early.
+    /// Number after the last batch of which all samples are made, without the numbers that no
+    /// batch has. It is below `handed_out` if micro-batches went out early.
     std::uint64_t made;
-    std::uint64_t position;
+    RunPosition position;
+    /// How many numbers before `handed_out` no batch has.
+    std::uint64_t skipped = 0;
     /// Number of batches that the trainer holds.
     std::size_t live = 0;
+
+    std::uint64_t batches_out() const { return handed_out - skipped; }
   };
 
   bool may_plan() const MILLRACE_REQUIRES(mutex_) {

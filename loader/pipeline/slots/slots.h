@@ -54,6 +54,9 @@ struct HostSlot {
   /// Draws replacements of bad records, with the weights that the batch was planned with. Null if
   /// the slot is free.
   std::shared_ptr<const Sampler> sampler{};
+  /// Keeps the batch's records in memory if the dataset is a stream. It is released when all
+  /// samples are made.
+  std::shared_ptr<const void> records_held{};
   /// Number of samples of each micro-batch that are not made yet. Workers count down with release
   /// and acquire, so the worker that makes the last sample sees the others' pixels. That worker
   /// alone calls the slot queues, which use `made`. So no count of this batch is left when the slot

@@ -75,6 +75,16 @@ TEST(State, SaysWhatIsWrongInItsJson) {
         HasSubstr("\"dataset\" is " + std::string(hash)));
 }
 
+TEST(State, NamesTheWindowOfAStream) {
+  const State state{.seed = 7, .position = 1280, .window = 1024};
+  EXPECT_EQ(state.to_json(), R"({"format":1,"seed":7,"position":1280,"window":1024})");
+  EXPECT_EQ(State::from_json(state.to_json()), state);
+  EXPECT_THAT(complaint(R"({"format":1,"seed":7,"position":1280,"window":0})"),
+              HasSubstr("\"window\" is 0"));
+  EXPECT_THAT(complaint(R"({"format":1,"seed":7,"position":1280,"window":"a"})"),
+              HasSubstr("\"window\""));
+}
+
 TEST(State, NamesTheWeightsOfLaterEpochs) {
   State state{.seed = 7, .position = 8, .sampler = 1, .new_weights = {{5, 0xAB}, {9, 0xCD}}};
   EXPECT_EQ(

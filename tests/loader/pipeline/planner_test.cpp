@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/planner.h"
+#include "pipeline/planning/planner.h"
 
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>

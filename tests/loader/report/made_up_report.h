@@ -62,7 +62,7 @@ struct MadeUpReport {
       add("copy", copy);
       if (crop > 0) {
         add("crop", crop);
-        report.stages.back().on_stream = true;
+        report.stages.back().on_device = true;
       }
       add("convert", convert);
     }

@@ -34,7 +34,7 @@ struct UserWorkload {
                   ++steps;
                   if (this->stream != nullptr && &used != this->stream.get()) ++wrong;
                   if (!batch || batch.size() != batch_size) ++wrong;
-                  if (auto* host = dynamic_cast<HostStream*>(&used); host != nullptr && on_stream)
+                  if (auto* host = dynamic_cast<HostStream*>(&used); host != nullptr && on_device)
                     host->step(step_time);
                   else
                     std::this_thread::sleep_for(step_time);
@@ -44,7 +44,7 @@ struct UserWorkload {
 
   static constexpr std::size_t batch_size = 8;
   /// Whether steps are work on the stream.
-  bool on_stream = false;
+  bool on_device = false;
   /// The trainer's own stream; null if it has none.
   std::shared_ptr<HostStream> stream{};
 };

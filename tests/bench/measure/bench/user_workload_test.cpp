@@ -57,7 +57,7 @@ TEST(UserBench, RunsTheTrainersStepOnFullBatchesInHostMemory) {
 
 TEST(UserBench, TimesWhatTheStepPutsOnTheStreamOfADeviceThatCopies) {
   UserWorkload own;
-  own.on_stream = true;
+  own.on_device = true;
   const auto result = measure::bench(own.workload(host(true), 3ms), {.warmup = 3, .batches = 20});
   EXPECT_EQ(own.wrong, 0U);
   EXPECT_THAT(result.step_ms, Optional(Ge(2.999)));
@@ -67,7 +67,7 @@ TEST(UserBench, TimesWhatTheStepPutsOnTheStreamOfADeviceThatCopies) {
 
 TEST(UserBench, RunsOnTheTrainersStream) {
   UserWorkload own;
-  own.on_stream = true;
+  own.on_device = true;
   own.stream = std::make_shared<HostStream>();
   const auto result = measure::bench(own.workload(host(true)), {.warmup = 1, .batches = 12});
   EXPECT_EQ(own.wrong, 0U);
@@ -293,7 +293,7 @@ TEST(UserTune, SaysWhatItTriedAndGivesOptionsToSave) {
 
 TEST(UserTune, LooksAtTheIdleTimeOfADeviceThatCopies) {
   UserWorkload own;
-  own.on_stream = true;
+  own.on_device = true;
   const auto result = measure::tune(own.workload(host(true), 4ms),
                                     {.max_workers = 1, .budget = std::chrono::seconds(1)});
   EXPECT_GE(result.step_ms, 3.999);
@@ -306,7 +306,7 @@ TEST(UserDiagnose, DividesTheTrainersTime) {
   UserWorkload own;
   own.transform->on_begin = [](const Record&) { std::this_thread::sleep_for(2ms); };
   for (const bool copies : {false, true}) {
-    own.on_stream = copies;
+    own.on_device = copies;
     measure::Workload workload = own.workload(host(copies));
     workload.pipeline.runtime = make_runtime({.workers = 1});
     const auto result = testing::best_of_three(

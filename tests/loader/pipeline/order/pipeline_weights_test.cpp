@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/run_sampler.h"
+#include "pipeline/planning/run_sampler.h"
 #include "support/sanitizers.h"
 #include "support/small_run.h"
 

@@ -61,7 +61,7 @@ TEST(SlotQueues, ABatchIsCopiedAndComesBack) {
   small.queues->left(host);
   EXPECT_EQ(host.state, HostState::free);
 
-  EXPECT_EQ(small.queues->position(), 4U);
+  EXPECT_EQ(small.queues->position().position, 4U);
   small.queues->release(output);
   EXPECT_EQ(output.state, OutputSlotState::free);
   EXPECT_EQ(small.queues->wait_for_output(1), &output);

@@ -189,7 +189,7 @@ TEST_F(PipelineStage, TheReportHasTheStagesTime) {
   EXPECT_THAT(names,
               ::testing::ElementsAre("read", "transform", "copy", "expand", "convert", "trainer"));
   const StageReport& stage = report_.stages[3];
-  EXPECT_TRUE(stage.on_stream);
+  EXPECT_TRUE(stage.on_device);
   // The last batches' times may not be known yet.
   EXPECT_GE(stage.each.count, 3 * (report_.batches / 2));
   EXPECT_LE(stage.each.count, 3 * report_.batches);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/run_sampler.h"
+#include "pipeline/planning/run_sampler.h"
 
 #include <utility>
 

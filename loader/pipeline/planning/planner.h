@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "pipeline/run_sampler.h"
+#include "pipeline/planning/run_sampler.h"
 #include "pipeline/slots/schedule.h"
 #include "pipeline/slots/slots.h"
 
@@ -15,12 +15,20 @@ class Planner {
  public:
   Planner(std::shared_ptr<RunSampler> sampler, const Schedule& schedule)
       : sampler_(std::move(sampler)), schedule_(schedule) {}
+  virtual ~Planner() = default;
+  Planner(const Planner&) = delete;
+  Planner& operator=(const Planner&) = delete;
 
   /// Fills in plan, positions, record indices, validity and sampler of the batch. The slot's plan
   /// must hold the batch's number.
-  void plan(HostSlot& host);
+  virtual void plan(HostSlot& host);
   /// Constant: may be read from any thread.
   const Schedule& schedule() const { return schedule_; }
+
+ protected:
+  std::shared_ptr<const Sampler> sampler_for(std::uint64_t epoch) {
+    return sampler_->for_epoch(epoch);
+  }
 
  private:
   const std::shared_ptr<RunSampler> sampler_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/planner.h"
+#include "pipeline/planning/planner.h"
 
 namespace millrace {
 
@@ -12,7 +12,7 @@ void Planner::plan(HostSlot& host) {
     host.positions[sample] = schedule_.position(host.plan, sample);
     host.records.valid[sample] = schedule_.is_padding(host.plan, sample) ? 0 : 1;
   }
-  host.sampler = sampler_->for_epoch(host.plan.epoch);
+  host.sampler = sampler_for(host.plan.epoch);
   host.sampler->draw(host.positions, host.records.indices);
 }
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/dataset.h>
+#include <millrace/detail/export.h>
+#include <millrace/record_stream.h>
+
+// Threads and lifetimes: the dataset shares ownership of its stream. One pipeline at a time reads
+// it, with a thread of its own.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace MILLRACE_API millrace {
+
+/// Size of the shuffle windows, and the memory for records.
+struct OnePassOptions {
+  /// Number of consecutive records that are shuffled together, at least 1.
+  std::uint64_t window_records = 2048;
+  /// Memory in bytes for the records of all windows, at least 1. The record that is being read
+  /// comes on top. A window also ends when its records take a quarter of this memory; the report
+  /// then has a warning. The run ends with an `Error` if a batch and its windows need more.
+  std::size_t memory_bytes = std::size_t{1} << 30;
+};
+
+/// Makes a dataset of a stream, for one `Pipeline` at a time. `size()` throws, because the number
+/// of records is known only at the end. So does everything that needs it, such as
+/// `concat_datasets`. Throws `Error` (`invalid_argument`) for null or an option that is 0.
+///
+/// Order: a pipeline thread reads records into windows of `window_records`. `Order::shuffled`
+/// shuffles each window by (seed, epoch, first record of the window); `Order::sequential` keeps the
+/// stream's order. Other orders are refused. Batches depend on the seed alone, as for any dataset.
+/// Beside a true shuffle this is lost:
+/// - A record moves by less than W = `window_records` places, on average by W / 3. In a true
+///   shuffle of N records it moves by N / 3.
+/// - Windows are the same in each epoch and come in the stream's order. Two records of different
+///   windows never change their order. Only the batches at a window's borders mix two windows.
+/// - A sorted stream therefore stays sorted, apart from W. Shuffle the stream when it is written.
+///
+/// Epochs: an epoch is one pass. A stream that cannot restart has a single one: `epochs` = 0 ends
+/// after it, and more than 1 is an error. The last batch follows `PipelineOptions::last_batch`;
+/// with `LastBatch::pad` it repeats its own samples. A batch is planned when the windows of its
+/// records are read, and when the stream shows that it has a record more (with `LastBatch::drop` a
+/// batch more) or ends. So `Batch::last_in_epoch` is exact.
+///
+/// Positions of epoch e begin at e * 2^40, so a pass has at most 2^40 records. A run resumes with a
+/// stream that begins at its first record: `RecordStream::skip` skips to the window of the next
+/// batch (`State::window`), whose records are read again.
+///
+/// Ranks: each rank reads the whole stream from a source of its own (a file, a request) and takes
+/// its part of each global batch. All ranks have equally many batches.
+///
+/// A record of `BadRecords::replace` is drawn from the window of the bad one. Record hints and
+/// `cache_bytes` are not used.
+std::shared_ptr<const Dataset> one_pass_dataset(std::shared_ptr<RecordStream> stream,
+                                                const OnePassOptions& options = {});
+
+/// Whether a dataset was made by `one_pass_dataset`.
+bool is_one_pass(const Dataset& dataset);
+
+}  // namespace millrace

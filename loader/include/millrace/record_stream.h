@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/detail/export.h>
+#include <millrace/sample_spec.h>
+
+// Sources of records that are read once from front to back.
+//
+// Threads: a pipeline calls one stream from one thread at a time, except `interrupt`, `name`,
+// `classes` and `field_specs`, which any thread may call at any time.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace MILLRACE_API millrace {
+
+/// One record of a stream. It owns its bytes.
+struct StreamRecord {
+  struct Field {
+    std::string name{};
+    std::vector<std::byte> bytes{};
+  };
+
+  /// Name by which a person can find the record; empty = "record N".
+  std::string key{};
+  /// The fields, in their order. Image transforms expect "image" and "label" (int64,
+  /// little-endian).
+  std::vector<Field> fields{};
+};
+
+/// Records that come one after the other, whose number is known only at the end: a pipe, a
+/// generator, a network feed. `one_pass_dataset` makes a dataset of it.
+///
+/// The same stream must give the same records in the same order each time; only then is a run
+/// reproducible and can be resumed. Record numbers count from 0 in each pass.
+class RecordStream {
+ public:
+  virtual ~RecordStream() = default;
+
+  /// Writes the next record into `record`, which is empty. Returns false at the end; then it is not
+  /// called again before `restart`. May block until a record arrives. Throws `Error` with code
+  /// `bad_record` if only this record is unreadable: it counts as a record, the pipeline's
+  /// `bad_records` policy applies, and the next call reads the record after it. Any other exception
+  /// ends the run.
+  virtual bool next(StreamRecord& record) = 0;
+
+  /// Skips the next `count` records, bad ones included, when a run is resumed. Throws `Error`
+  /// (`invalid_argument`) if the stream ends before. The default reads the records. A stream that
+  /// begins at the right record already, such as a feed with an offset, overrides it.
+  virtual void skip(std::uint64_t count);
+
+  /// Whether the stream can begin again at its first record; false by default. Such a stream can
+  /// have several epochs.
+  virtual bool can_restart() const { return false; }
+  /// Begins again at the first record. Called only if `can_restart` returns true, also before the
+  /// stream has ended.
+  virtual void restart() {}
+
+  /// Makes a call of `next` or `skip` that waits return soon, by any exception; the stream is not
+  /// used afterwards, except for `restart`. Called by another thread when the run ends. The default
+  /// does nothing: `Pipeline::stop` then waits for the call, at most `debug.stop_timeout`.
+  virtual void interrupt() noexcept {}
+
+  /// The stream's name for messages, such as its path.
+  virtual std::string name() const = 0;
+  /// Like `Dataset::classes` and `Dataset::field_specs`; empty by default.
+  virtual std::vector<std::string> classes() const { return {}; }
+  virtual std::vector<FieldSpec> field_specs() const { return {}; }
+};
+
+}  // namespace millrace
