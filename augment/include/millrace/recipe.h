@@ -75,8 +75,8 @@ struct Recipe {
   /// coefficients of a dataset of `pack --store coefficients` or of `PipelineOptions::cache_bytes`,
   /// or a baseline JPEG with a seek index that reaches to the crop's end. Workers make all other
   /// images, and those that are turned or padded, that have further operations on pixels, or whose
-  /// crop needs more than 8 MiB of scratch. `device` excludes `views`, operations that make several images,
-  /// `Resolution::reduced`, and mixing on workers. Samples that the device finds corrupt or
+  /// crop needs more than 8 MiB of scratch. `device` excludes `views`, operations that make several
+  /// images, `Resolution::reduced`, and mixing on workers. Samples that the device finds corrupt or
   /// doubtful are made again by a worker's decoder.
   /// The sample gets the field
   ///     packed  uint8  scalar   1 if the device makes the image

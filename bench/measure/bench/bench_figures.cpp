@@ -128,7 +128,8 @@ void add_workers(Figures& figures, const Report& report) {
   Json shares = Json::object();
   std::string shares_text;
   for (const StageReport& stage : report.stages) {
-    if (!stage.on_device && stage.name != "trainer") shares[stage.name] = 100 * stage.share;
+    if (!stage.on_device && stage.name != "stream" && stage.name != "trainer")
+      shares[stage.name] = 100 * stage.share;
     if (stage.share > 0)
       shares_text += fmt::format("{}{} {:.1f}%", shares_text.empty() ? "" : "   ", stage.name,
                                  100 * stage.share);

@@ -109,7 +109,7 @@ Section stage_section(const Report& report, std::optional<double> device_idle) {
       cells.push_back(row[1]);
     }
     table.rows.push_back(std::move(cells));
-    const bool one_lane = stage.on_device || stage.name == "trainer";
+    const bool one_lane = stage.on_device || stage.name == "stream" || stage.name == "trainer";
     const double all = stage.lanes * report.seconds;
     const auto share = [&](double seconds) { return all > 0 ? seconds / all : 0; };
     bars.push_back({{"name", stage.name},
