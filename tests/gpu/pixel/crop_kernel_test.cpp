@@ -99,7 +99,7 @@ TEST_F(CropKernel, MarksSamplesWithoutInputOrScratch) {
     else
       run_here(crops, made, marks);
     EXPECT_EQ(marks, marked);
-    for (const std::size_t sample : {0, 2})
+    for (const std::size_t sample : {0U, 2U})
       EXPECT_TRUE(std::equal(
           made.begin() + static_cast<std::ptrdiff_t>(sample * crops.image_bytes()),
           made.begin() + static_cast<std::ptrdiff_t>((sample + 1) * crops.image_bytes()),
