@@ -50,7 +50,8 @@ std::filesystem::path& photographs_folder() {
   return folder;
 }
 
-std::vector<CropRecord> crop_records(const std::filesystem::path& folder, std::size_t most) {
+std::vector<CropRecord> crop_records(const std::filesystem::path& folder, std::size_t most,
+                                     CropForm form) {
   std::vector<std::filesystem::path> paths;
   std::vector<CropRecord> records;
   if (folder.empty() || !std::filesystem::is_directory(folder)) return records;
@@ -61,18 +62,48 @@ std::vector<CropRecord> crop_records(const std::filesystem::path& folder, std::s
   std::ranges::sort(paths);
   JpegRecoder recoder(std::make_shared<DecodeBudget>());
   const std::size_t count = std::min(most, paths.size());
-  for (std::size_t n = 0; n < count; ++n)
-    if (CropRecord record;
-        recoder.store_pixels(read_bytes(paths[n * paths.size() / count]), record).is_ok())
-      records.push_back(record);
+  const auto decoder = make_image_decoder();
+  for (std::size_t n = 0; n < count; ++n) {
+    const std::vector<std::byte> file = read_bytes(paths[n * paths.size() / count]);
+    CropRecord record;
+    if (form == CropForm::coefficients) {
+      if (recoder.store_pixels(file, record.bytes).is_ok()) records.push_back(record);
+      continue;
+    }
+    if (!decoder->open(file).is_ok()) continue;
+    decoder->use_index({});
+    if (!decoder->check().is_ok()) continue;
+    const auto index = decoder->new_index();
+    if (!index.empty()) records.push_back({file, {index.begin(), index.end()}});
+  }
   return records;
 }
 
-bool CropBatch::add(std::span<const std::byte> record, std::size_t number) {
-  if (!packer_.open(record).is_ok()) return false;
+bool CropBatch::add(const CropRecord& record, std::size_t number) {
+  const bool is_jpeg = !record.index.empty();
+  std::size_t bytes = 0;
+  if (is_jpeg) {
+    if (!decoder_->open(record.bytes).is_ok()) return false;
+    decoder_->use_index(record.index);
+    if (jpeg_packer_.open(*decoder_))
+      bytes = jpeg_packer_.measure(draw_crop(decoder_->header().size(), number), most_scratch);
+  } else if (!packer_.open(record.bytes).is_ok() ||
+             !packer_.measure(draw_crop(packer_.size(), number), most_scratch, bytes).is_ok()) {
+    return false;
+  }
+  if (bytes == 0) return false;
+  const std::size_t begin = units_.size();
+  units_.resize(begin + (bytes + sizeof(Unit) - 1) / sizeof(Unit));
+  is_jpeg ? jpeg_packer_.pack(units_[begin].bytes) : packer_.pack(units_[begin].bytes);
+  offsets_.push_back(static_cast<std::uint32_t>(begin));
+  return true;
+}
+
+/// Draws the random crop of a number.
+Crop CropBatch::draw_crop(Size image, std::size_t number) {
   Random random(5, number);
   const auto draw = [&] { return random.uniform(); };
-  const Region box = random_resized_crop(packer_.size(), {0.08, 1}, {3.0 / 4, 4.0 / 3}, draw);
+  const Region box = random_resized_crop(image, {0.08, 1}, {3.0 / 4, 4.0 / 3}, draw);
   const Resampling resampling{
       .from = {box.width, box.height}, .to = {side, side}, .window = {0, 0, side, side}};
   const auto wanted = [](int from, bool mirrored) {
@@ -84,18 +115,11 @@ bool CropBatch::add(std::span<const std::byte> record, std::size_t number) {
   const auto axis_of = [](const ResampleAxis& axis) {
     return CropAxis{axis.begins(), axis.weights(), axis.taps(), static_cast<int>(axis.stride())};
   };
-  const Crop crop{.region = {box.x + horizontal_.first(), box.y + vertical_.first(),
-                             horizontal_.needed(), vertical_.needed()},
-                  .horizontal = axis_of(horizontal_),
-                  .vertical = axis_of(vertical_),
-                  .vertical_first = vertical_first(resampling)};
-  std::size_t bytes = 0;
-  if (!packer_.measure(crop, most_scratch, bytes).is_ok() || bytes == 0) return false;
-  const std::size_t begin = units_.size();
-  units_.resize(begin + (bytes + sizeof(Unit) - 1) / sizeof(Unit));
-  packer_.pack(units_[begin].bytes);
-  offsets_.push_back(static_cast<std::uint32_t>(begin));
-  return true;
+  return {.region = {box.x + horizontal_.first(), box.y + vertical_.first(), horizontal_.needed(),
+                     vertical_.needed()},
+          .horizontal = axis_of(horizontal_),
+          .vertical = axis_of(vertical_),
+          .vertical_first = vertical_first(resampling)};
 }
 
 void CropBatch::clear() {

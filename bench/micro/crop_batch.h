@@ -5,12 +5,14 @@
 
 #include <millrace/crop_work.h>
 #include <millrace/detail/crop_packer.h>
+#include <millrace/detail/jpeg_crop_packer.h>
 #include <millrace/detail/resample.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,11 +22,18 @@ namespace millrace::micro {
 /// Folder of the photographs (`--photos`); `main` sets it. Empty without the option.
 std::filesystem::path& photographs_folder();
 
-/// A photograph as a record of the form `coefficients`.
-using CropRecord = std::vector<std::byte>;
+/// A photograph as a record of the form `coefficients`, or as a JPEG with its seek index.
+struct CropRecord {
+  std::vector<std::byte> bytes;
+  /// Empty for coefficients.
+  std::vector<std::byte> index;
+};
+
+enum class CropForm { coefficients, jpeg };
 
 /// Returns the records of at most `most` JPEGs in the folder, evenly spaced by their names.
-std::vector<CropRecord> crop_records(const std::filesystem::path& folder, std::size_t most);
+std::vector<CropRecord> crop_records(const std::filesystem::path& folder, std::size_t most,
+                                     CropForm form);
 
 /// A batch of packed crops, as the train recipe draws and packs them.
 class CropBatch {
@@ -35,7 +44,7 @@ class CropBatch {
   static constexpr std::size_t most_scratch = std::size_t{8} << 20U;
 
   /// Packs the random crop of a number. Returns false, and adds nothing, if it needs more scratch.
-  bool add(std::span<const std::byte> record, std::size_t number);
+  bool add(const CropRecord& record, std::size_t number);
   void clear();
   std::size_t size() const { return offsets_.size(); }
   const CropHeader& crop(std::size_t sample) const;
@@ -49,7 +58,11 @@ class CropBatch {
   struct alignas(CropWork::input_unit) Unit {
     std::byte bytes[CropWork::input_unit];
   };
+  Crop draw_crop(Size image, std::size_t number);
+
   CropPacker packer_;
+  JpegCropPacker jpeg_packer_;
+  std::unique_ptr<ImageDecoder> decoder_ = make_image_decoder();
   ResampleAxis horizontal_, vertical_;
   std::vector<Unit> units_;
   std::vector<std::uint32_t> offsets_;
@@ -60,6 +73,7 @@ class CropBatch {
 class CropCounts {
  public:
   void add_drawn() { ++drawn_; }
+  /// A crop of stored coefficients.
   void add(const CropHeader& crop);
   /// Means over the added crops, and the share of the drawn ones that was added.
   std::map<std::string, double> means() const;

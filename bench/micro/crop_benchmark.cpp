@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rate of making 224 px crops of stored coefficients on a GPU (`CropWork`), from packed crops that
-// stay on the device. Before that, some images are compared with `CropWork::run_on_host`. The
-// counters of `CropCounts` are what tests/gpu/cost_model.py needs: the mean work of a crop.
+// Rate of making 224 px crops of stored coefficients and of JPEGs on a GPU (`CropWork`), from
+// packed crops that stay on the device. Before that, some images are compared with
+// `CropWork::run_on_host`. The counters of `CropCounts` are what tests/gpu/cost_model.py needs: the
+// mean work of a crop of coefficients.
 #include <algorithm>
 
 #include "micro/crop_batch.h"
@@ -18,7 +19,12 @@ constexpr std::size_t counted_crops = 20;
 
 const std::vector<CropRecord>& all_records() {
   static const std::vector<CropRecord> records =
-      crop_records(photographs_folder(), gpu_scale().most_samples);
+      crop_records(photographs_folder(), gpu_scale().most_samples, CropForm::coefficients);
+  return records;
+}
+const std::vector<CropRecord>& all_jpegs() {
+  static const std::vector<CropRecord> records =
+      crop_records(photographs_folder(), gpu_scale().most_samples, CropForm::jpeg);
   return records;
 }
 
@@ -61,13 +67,15 @@ bool crops_as_the_host(CropWork work, const CropBatch& batch, CudaStream& stream
   return made == expected;
 }
 
-void time_crops(benchmark::State& state, std::size_t samples) {
-  if (all_records().empty()) return state.SkipWithError("needs --photos FOLDER with JPEGs");
+/// `add_counts` says whether the work of the crops, which have coefficients, is counted.
+void time_crops(benchmark::State& state, const std::vector<CropRecord>& records, bool add_counts,
+                std::size_t samples) {
+  if (records.empty()) return state.SkipWithError("needs --photos FOLDER with JPEGs");
   constexpr std::size_t together = CropWork::most_samples;
   CropBatch batch;
   CropCounts counts;
   for (std::size_t n = 0; batch.size() < samples && n < 4 * samples; ++n)
-    if (batch.add(all_records()[n % all_records().size()], n))
+    if (batch.add(records[n % records.size()], n) && add_counts)
       counts.add(batch.crop(batch.size() - 1));
   if (batch.size() < samples) return state.SkipWithError("too few crops can be packed");
   std::size_t scratch_bytes = 0;
@@ -120,14 +128,23 @@ void time_crops(benchmark::State& state, std::size_t samples) {
   state.counters["samples_per_second"] =
       static_cast<double>(state.iterations()) * static_cast<double>(samples) / seconds;
   state.counters["samples_per_launch"] = static_cast<double>(std::min(together, samples));
-  add_counters(state, counts);
+  if (add_counts) add_counters(state, counts);
+}
+
+void time_coefficient_crops(benchmark::State& state, std::size_t samples) {
+  time_crops(state, all_records(), true, samples);
+}
+void time_jpeg_crops(benchmark::State& state, std::size_t samples) {
+  time_crops(state, all_jpegs(), false, samples);
 }
 
 }  // namespace
 
 void register_crops() {
   benchmark::RegisterBenchmark("CropCounts/224", count_crops)->UseManualTime()->Iterations(1);
-  register_timed("Crop/224/64", time_crops, std::min<std::size_t>(256, gpu_scale().most_samples));
+  const std::size_t samples = std::min<std::size_t>(256, gpu_scale().most_samples);
+  register_timed("Crop/224/64", time_coefficient_crops, samples);
+  register_timed("JpegCrop/224/64", time_jpeg_crops, samples);
 }
 
 }  // namespace millrace::micro

@@ -57,8 +57,8 @@ TEST(GpuBenchmarks, TimeKernelsBesideCopiesAtFourSizes) {
   EXPECT_EQ(names, expected);
 }
 
-TEST(GpuBenchmarks, TimeCropsAndCountTheirWork) {
-  const testing::TemporaryFolder folder;
+/// Writes three JPEGs.
+void write_jpegs(const testing::TemporaryFolder& folder) {
   for (unsigned n = 0; n < 3; ++n) {
     const testing::Bytes jpeg =
         testing::encode(testing::noise(150, 120, n), testing::encodings().front());
@@ -66,7 +66,23 @@ TEST(GpuBenchmarks, TimeCropsAndCountTheirWork) {
         .write(reinterpret_cast<const char*>(jpeg.data()),
                static_cast<std::streamsize>(jpeg.size()));
   }
-  const auto runs = runs_of("Crop", {"--photos", folder.path().string()});
+}
+
+TEST(GpuBenchmarks, TimeCropsOfJpegs) {
+  const testing::TemporaryFolder folder;
+  write_jpegs(folder);
+  const auto runs = runs_of("JpegCrop", {"--photos", folder.path().string()});
+  ASSERT_EQ(runs.size(), 1U);
+  const Json& run = runs.at("JpegCrop/224/64");
+  EXPECT_FALSE(run.value("error_occurred", false)) << run.value("error_message", "");
+  EXPECT_GT(run.at("samples_per_second").get<double>(), 0);
+  EXPECT_EQ(run.at("samples_per_launch"), 2);
+}
+
+TEST(GpuBenchmarks, TimeCropsAndCountTheirWork) {
+  const testing::TemporaryFolder folder;
+  write_jpegs(folder);
+  const auto runs = runs_of("^Crop", {"--photos", folder.path().string()});
   ASSERT_EQ(runs.size(), 2U);
   for (const auto& [name, run] : runs) {
     EXPECT_FALSE(run.value("error_occurred", false)) << name << run.value("error_message", "");
