@@ -95,4 +95,10 @@ std::size_t ImagePacker::measure(ImageDecoder& decoder, const ResamplePlan& plan
   return jpeg_packer_.open(decoder) ? jpeg_packer_.measure(crop_of(plan), most_scratch) : 0;
 }
 
+// All samples of a batch together have `mean_scratch` bytes for each place of a finished image.
+std::size_t ImagePacker::least_bytes(std::size_t image_bytes) const {
+  const std::size_t scratch = is_jpeg_ ? jpeg_packer_.scratch_bytes() : packer_.scratch_bytes();
+  return scratch * image_bytes / mean_scratch;
+}
+
 }  // namespace millrace

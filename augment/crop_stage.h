@@ -32,6 +32,9 @@ class ImagePacker {
   /// Measures the packed crop of the JPEG that a decoder has opened, with the index that it uses.
   /// Returns its bytes; 0 if a worker must make the image.
   std::size_t measure(ImageDecoder& decoder, const ResamplePlan& plan);
+  /// Returns the input of how many bytes has the measured crop's share of the scratch, for images
+  /// of `image_bytes` bytes.
+  std::size_t least_bytes(std::size_t image_bytes) const;
   /// Packs the crop that was measured last. The record must still be valid.
   void pack(std::byte* to) const { is_jpeg_ ? jpeg_packer_.pack(to) : packer_.pack(to); }
 

@@ -236,7 +236,9 @@ Status ImageMaker::pack_image() {
   else if (Status measured = packer_.measure(bytes_, plans_.front(), bytes); !measured.is_ok())
     return measured;
   if (bytes == 0) return Status::ok();
-  const std::span<std::byte> room = sample_->packed_room(images_.all.front().field, bytes);
+  const SampleImagePlace& place = images_.all.front();
+  const std::span<std::byte> room =
+      sample_->packed_room(place.field, bytes, packer_.least_bytes(image(place).bytes()));
   if (room.empty()) return Status::ok();
   packer_.pack(room.data());
   packed_ = true;

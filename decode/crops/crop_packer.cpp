@@ -63,9 +63,11 @@ Status CropPacker::measure(const Crop& crop, std::size_t most_scratch, std::size
   for (int component = 0; component < source.parts.header.components; ++component)
     if (!source.take_rows(component))
       return Status::bad("its coefficients are corrupt; pack the dataset again");
-  bytes = source.parts.header.bytes;
+  bytes = source.parts.bytes();
   return Status::ok();
 }
+
+std::size_t CropPacker::scratch_bytes() const { return source_->parts.scratch_bytes(); }
 
 void CropPacker::pack(std::byte* to) const {
   using crops::put;

@@ -36,7 +36,7 @@ bool CropParts::begin(const jpeg::Frame& frame, const Crop& crop, std::size_t mo
   const jpeg::Component& light = frame.components.front();
   const Region& region = crop.region;
   header = {};
-  header.bytes = sizeof header;
+  all_bytes = sizeof header;
   header.components = frame.component_count;
   header.across = light.across;
   header.down = light.down;
@@ -76,6 +76,10 @@ bool CropParts::begin(const jpeg::Frame& frame, const Crop& crop, std::size_t mo
   header.horizontal = take_axis(horizontal);
   header.vertical = take_axis(vertical);
   return true;
+}
+
+std::size_t CropParts::scratch_bytes() const {
+  return crop_scratch_bytes(header, static_cast<std::int32_t>(horizontal.begins.size()));
 }
 
 void CropParts::put(std::byte* to) const {

@@ -33,7 +33,10 @@ McuRanges mcus_for(const jpeg::Frame& frame, const Region& region);
 
 /// A crop in measurement: its header and its weights.
 struct CropParts {
+  static constexpr std::size_t most_bytes = std::size_t{1} << 28U;
+
   CropHeader header;
+  std::size_t all_bytes = 0;
   CropAxis horizontal;
   CropAxis vertical;
 
@@ -41,12 +44,17 @@ struct CropParts {
   /// parts. Returns false if the crop is too wide, or needs more than `most_scratch` bytes of
   /// scratch.
   bool begin(const jpeg::Frame& frame, const Crop& crop, std::size_t most_scratch);
-  /// Gives a part of `bytes` bytes the next place. Returns its offset.
+  /// Gives a part of `bytes` bytes the next place. Returns its offset. Offsets of crops of more
+  /// than `most_bytes` are wrong.
   std::uint32_t take(std::size_t bytes) {
-    const std::uint32_t offset = header.bytes;
-    header.bytes += static_cast<std::uint32_t>((bytes + 3) / 4 * 4);
+    const auto offset = static_cast<std::uint32_t>(all_bytes);
+    all_bytes += (bytes + 3) / 4 * 4;
+    header.bytes = static_cast<std::uint32_t>(all_bytes);
     return offset;
   }
+  /// Returns the bytes of all parts; 0 if they are more than `most_bytes`.
+  std::size_t bytes() const { return all_bytes <= most_bytes ? all_bytes : 0; }
+  std::size_t scratch_bytes() const;
   /// Copies the header and the weights to their places.
   void put(std::byte* to) const;
 };

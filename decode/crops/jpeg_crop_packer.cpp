@@ -127,8 +127,10 @@ std::size_t JpegCropPacker::measure(const Crop& crop, std::size_t most_scratch) 
   const bool fits = source.frame->scan.size() < most_bytes &&
                     source.parts.begin(*source.frame, crop, most_scratch) &&
                     source.take_scan(crop.region);
-  return fits ? source.parts.header.bytes : 0;
+  return fits ? source.parts.bytes() : 0;
 }
+
+std::size_t JpegCropPacker::scratch_bytes() const { return source_->parts.scratch_bytes(); }
 
 void JpegCropPacker::pack(std::byte* to) const {
   using crops::put;

@@ -103,20 +103,35 @@ void CopyDelivery::pass_on(HostSlot& host, std::size_t micro_batch) {
   if (micro_batch + 1 == queues_->micro_batches().count) queues_->leave(host);
 }
 
+/// Calls `wait` with a timeout until it returns true. Returns false if the run has ended.
+template <typename Wait>
+bool CopyDelivery::wait_unless_closed(const Wait& wait) const {
+  while (!wait(poll_interval))
+    if (queues_->closed()) return false;
+  return true;
+}
+
 /// Waits for the marks of a micro-batch, and replaces the marked samples. Returns false if the run
 /// has ended.
 bool CopyDelivery::replace_marked(HostSlot& host, std::size_t micro_batch) {
-  while (!upload_->wait_for_marks(poll_interval))
-    if (queues_->closed()) return false;
+  const auto copied = [&] {
+    return wait_unless_closed([&](auto timeout) { return upload_->wait_for_replaced(timeout); });
+  };
+  if (!wait_unless_closed([&](auto timeout) { return upload_->wait_for_marks(timeout); }))
+    return false;
   const std::span<const std::uint8_t> marked = upload_->marked(host, micro_batch);
+  if (std::ranges::find(marked, 1) == marked.end()) return true;
   for (std::size_t number = 0; number < marked.size(); ++number) {
     if (marked[number] == 0) continue;
     const std::byte* const made =
-        make_again_(host, queues_->micro_batches().begin(micro_batch) + number);
+        make_again_.sample(host, queues_->micro_batches().begin(micro_batch) + number);
     if (made == nullptr) return false;
-    upload_->replace(host, micro_batch, number, made);
+    upload_->replace(number, made);
+    if (!copied()) return false;
   }
-  return true;
+  if (!make_again_.batch(host)) return false;
+  upload_->copy_others(host, micro_batch);
+  return copied();
 }
 
 CopyDelivery::Clock::time_point CopyDelivery::poll_completions() {

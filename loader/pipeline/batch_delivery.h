@@ -67,9 +67,14 @@ class InPlaceDelivery final : public BatchDelivery {
   std::vector<OutputSlot*> outputs_;
 };
 
-/// Makes a sample of a host slot again, without the device. Returns its field that has device
-/// stages, valid until the next call; null if the run has ended.
-using MakeAgain = std::function<const std::byte*(HostSlot&, std::size_t sample)>;
+/// Calls of the sample workers for samples that a device stage marks.
+struct MakeAgain {
+  /// Makes a sample of a host slot again, without the device. Returns its field that has device
+  /// stages, valid until the next call; null if the run has ended.
+  std::function<const std::byte*(HostSlot&, std::size_t sample)> sample;
+  /// Finishes the batch again, after its samples. Returns false if the run has ended.
+  std::function<bool(HostSlot&)> batch;
+};
 
 /// Copies batches to device slots, and converts them on the way if the options ask for it. Has
 /// samples made again that a device stage marks.
@@ -86,6 +91,8 @@ class CopyDelivery final : public BatchDelivery {
 
  private:
   bool replace_marked(HostSlot& host, std::size_t micro_batch);
+  template <typename Wait>
+  bool wait_unless_closed(const Wait& wait) const;
 
   const std::unique_ptr<Upload> upload_;
   const MakeAgain make_again_;

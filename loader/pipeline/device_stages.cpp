@@ -73,8 +73,7 @@ void DeviceStages::begin(Stream& stream, std::byte* base, std::size_t first, std
 void DeviceStages::replace(Stream& stream, std::size_t number, const std::byte* result) {
   const std::size_t bytes = host_.piece(field_, 0, 1).bytes;
   stream.copy(result_of(0) + number * bytes, result, bytes);
-  stream.record(*replaced_);
-  while (!replaced_->wait(std::chrono::milliseconds(5))) continue;
+  record_replaced(stream);
 }
 
 std::byte* DeviceStages::finish(Stream& stream, std::byte* base, std::size_t first,

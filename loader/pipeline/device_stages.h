@@ -39,9 +39,13 @@ class DeviceStages {
   std::span<const std::uint8_t> marked(std::size_t count) const {
     return {reinterpret_cast<const std::uint8_t*>(host_marks_.data()), count};
   }
-  /// Enqueues a copy of the first stage's result for sample `number` of the micro-batch. Waits for
-  /// it, since `result` may be pageable memory.
+  /// Enqueues a copy of the first stage's result for sample `number` of the micro-batch.
   void replace(Stream& stream, std::size_t number, const std::byte* result);
+  /// Lets `wait_for_replaced` wait for the work so far.
+  void record_replaced(Stream& stream) { stream.record(*replaced_); }
+  bool wait_for_replaced(std::chrono::nanoseconds timeout) const {
+    return replaced_->wait(timeout);
+  }
   /// Enqueues the other stages. Returns the place of the field's first sample afterwards. A field
   /// without stages stays in the slot.
   std::byte* finish(Stream& stream, std::byte* base, std::size_t first, std::size_t count);
@@ -64,7 +68,7 @@ class DeviceStages {
   Memory host_marks_;
   /// Behind the copy to `host_marks_`.
   std::unique_ptr<Event> marked_;
-  /// Behind the copy of `replace`.
+  /// Behind the last copy that replaces something.
   std::unique_ptr<Event> replaced_;
   std::vector<const std::byte*> fields_;
 };

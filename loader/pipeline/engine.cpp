@@ -253,7 +253,8 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
           .begin = begin,
           .forbids_blocking_from = options.debug.forbid_blocking_calls
                                        ? first + options.slots.prefetch + options.slots.device_slots
-                                       : UINT64_MAX},
+                                       : UINT64_MAX,
+          .keeps_records = made.packed_field().has_value()},
       Slots{device_, make_host_slots(options.slots.prefetch, made, *runtime_, *device_,
                                      sample_workers_->nodes())},
       RunMeter(trace, group, copying && (options.conversion || micro_batches.count > 1), started));
@@ -263,9 +264,13 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
         std::make_unique<Upload>(device_, made, handed_out, fields, options.conversion,
                                  options.slots.prefetch, sample_workers_),
         options.slots.device_slots, handed_out.bytes(),
-        [workers = sample_workers_, queues = queues_.get()](HostSlot& host, std::size_t sample) {
-          return workers->make_again(*queues, host, sample);
-        });
+        MakeAgain{.sample =
+                      [workers = sample_workers_, queues = queues_.get()](HostSlot& host,
+                                                                          std::size_t sample) {
+                        return workers->make_again(*queues, host, sample);
+                      },
+                  .batch = [workers = sample_workers_, queues = queues_.get()](
+                               HostSlot& host) { return workers->finish_again(*queues, host); }});
   else
     delivery_ = std::make_shared<InPlaceDelivery>(queues_, device_->profiler());
   consumer_ = std::make_shared<BatchConsumer>(queues_, device_, handed_out, std::move(identity),

@@ -160,7 +160,8 @@ class SampleWorkers::TaskRange final : public SampleMaker::Tasks {
                              host_.plan.number,
                              host_.sampler.get(),
                              &room_,
-                             again_};
+                             again_,
+                             again_ && host_.records.valid[sample] == 0};
   }
   void made(const SampleMaker::Task& task, const SampleMaker::SampleResult& made) override {
     BatchRecords& records = host_.records;
@@ -224,7 +225,6 @@ void SampleWorkers::make_samples(SlotQueues& queues, HostSlot& host, std::size_t
 const std::byte* SampleWorkers::make_again(SlotQueues& queues, HostSlot& host,
                                            std::size_t sample) noexcept {
   try {
-    if (host.records.valid[sample] == 0) return maker_->cleared_field();
     TaskRange task(*this, queues, host, sample, sample + 1, true);
     const std::byte* const made = maker_->make_again(task);
     return task.all_made() ? made : nullptr;
@@ -232,6 +232,16 @@ const std::byte* SampleWorkers::make_again(SlotQueues& queues, HostSlot& host,
     queues.fail("make");
   }
   return nullptr;
+}
+
+bool SampleWorkers::finish_again(SlotQueues& queues, HostSlot& host) noexcept {
+  try {
+    if (maker_->finishes_batches()) finish_batch(queues, host, maker_->again_worker());
+    return true;
+  } catch (...) {
+    queues.fail("make");
+  }
+  return false;
 }
 
 void SampleWorkers::finish_batch(SlotQueues& queues, HostSlot& host, unsigned worker) {

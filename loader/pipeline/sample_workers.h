@@ -46,6 +46,9 @@ class SampleWorkers final : public HostWorkers, public std::enable_shared_from_t
   /// Makes a sample again on the calling thread, one at a time, without the device. Returns its
   /// packed field; null, and fails the queues, if it cannot be made.
   const std::byte* make_again(SlotQueues& queues, HostSlot& host, std::size_t sample) noexcept;
+  /// Runs the batch transform once more, if there is one. Returns false, and fails the queues, if
+  /// it throws.
+  bool finish_again(SlotQueues& queues, HostSlot& host) noexcept;
   /// Runs `item` for each of `items` items, with the workers' help between samples. Never waits for
   /// a worker to begin, so it returns whatever the pools do.
   void share(std::size_t items, const std::function<void(std::size_t)>& item) noexcept override;

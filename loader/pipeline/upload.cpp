@@ -119,13 +119,12 @@ std::span<const std::uint8_t> Upload::marked(const HostSlot& host, std::size_t m
   return stages_.marked(host_.micro_batches().samples_of(micro_batch, host.plan.size));
 }
 
-void Upload::replace(HostSlot& host, std::size_t micro_batch, std::size_t number,
-                     const std::byte* result) {
+void Upload::copy_others(HostSlot& host, std::size_t micro_batch) {
   const SlotLayout::Piece others = host_.micro_batch(
       micro_batch, host_.micro_batches().samples_of(micro_batch, host.plan.size), 0);
   convert_stream_->copy(staging().memory.data() + others.offset, host.memory.data() + others.offset,
                         others.bytes);
-  stages_.replace(*convert_stream_, number, result);
+  stages_.record_replaced(*convert_stream_);
 }
 
 std::size_t Upload::deliver(HostSlot& host, OutputSlot& output, std::size_t micro_batch) {

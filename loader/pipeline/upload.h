@@ -34,7 +34,7 @@ namespace millrace {
 ///
 /// So neither a slow conversion nor a busy device delays the next batch's copy. The convert stream
 /// also runs the field's device stages, the first one before its wait for the device slot. Only
-/// `replace` and `drain` wait for the device. One thread at a time may call it.
+/// `drain` and the calls with a timeout wait for the device. One thread at a time may call it.
 class Upload {
  public:
   /// Allocates the staging slots if they are needed, for batches out of `hosts` host slots. If the
@@ -58,10 +58,16 @@ class Upload {
   }
   /// One value per sample of the micro-batch.
   std::span<const std::uint8_t> marked(const HostSlot& host, std::size_t micro_batch) const;
-  /// Copies the stage's result for sample `number` of the micro-batch, and the other fields again.
-  /// Waits for the copies.
-  void replace(HostSlot& host, std::size_t micro_batch, std::size_t number,
-               const std::byte* result);
+  /// Enqueues a copy of the stage's result for sample `number` of the micro-batch.
+  void replace(std::size_t number, const std::byte* result) {
+    stages_.replace(*convert_stream_, number, result);
+  }
+  /// Enqueues another copy of all fields but the packed one.
+  void copy_others(HostSlot& host, std::size_t micro_batch);
+  /// Waits for these copies. Returns false at the timeout.
+  bool wait_for_replaced(std::chrono::nanoseconds timeout) const {
+    return stages_.wait_for_replaced(timeout);
+  }
   /// Enqueues the rest of a micro-batch's work, or all of it if not `staged`. Returns the number of
   /// bytes copied from the host. Micro-batches come in order.
   std::size_t deliver(HostSlot& host, OutputSlot& output, std::size_t micro_batch);

@@ -187,6 +187,7 @@ void StreamWindows::close() noexcept {
     reader_wakes_.notify_all();
     planner_wakes_.notify_all();
   }
+  was_read_->store(true);  // an interrupted stream must be begun again
   stream_->interrupt();
 }
 
@@ -196,9 +197,10 @@ std::optional<StreamWindows::Extent> StreamWindows::wait_for(const Need& need) {
   MutexLock lock(mutex_);
   while (!closed_ && !begin_epoch(need.epoch)) planner_wakes_.wait(mutex_);
   need_ = need;
-  free_windows();
-  reader_wakes_.notify_all();
   while (!closed_) {
+    // Also windows that were read for a run which resumes behind them.
+    free_windows();
+    reader_wakes_.notify_all();
     std::uint64_t complete = 0;
     std::uint64_t known = 0;
     for (const Window& window : windows_) {

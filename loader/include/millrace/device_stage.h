@@ -31,7 +31,9 @@ class DeviceStage {
   /// (`Sample::packed_room`): only the used bytes are copied to the device. Only a field's first
   /// stage may be so. It may mark samples that it cannot make of their inputs. A worker makes these
   /// again, without the device, and what it writes is taken for the stage's result. So bad records
-  /// are found and replaced as without stages. A batch is handed out once its marks are known.
+  /// are found and replaced as without stages. The transform's own batch transform then runs again:
+  /// the fields that it adds are zero again, others are as it left them. A batch is handed out once
+  /// its marks are known.
   virtual bool packed() const { return false; }
   /// Packed inputs begin at multiples of this, in bytes.
   static constexpr std::size_t input_unit = 16;

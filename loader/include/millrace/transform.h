@@ -63,8 +63,10 @@ class Sample {
   /// writes this memory in place of the field; the last call counts. The result is empty if the
   /// worker must write the field itself: the device could not make this sample, or the batch's
   /// other samples leave no room. The room depends on the order of the workers, so both ways must
-  /// give the same result. Throws `Error` (`invalid_argument`) for another field.
-  std::span<std::byte> packed_room(std::size_t field, std::size_t bytes);
+  /// give the same result. The input counts as one of `least` bytes if that is more: where the
+  /// stage needs scratch for each input, this bounds the sum. Throws `Error` (`invalid_argument`)
+  /// for another field.
+  std::span<std::byte> packed_room(std::size_t field, std::size_t bytes, std::size_t least = 0);
 
   /// Enters stage `stage` of `Transform::stages()`. Stage 0 has begun when `make` is called. Throws
   /// `Error` (`invalid_argument`) if the stage does not exist.

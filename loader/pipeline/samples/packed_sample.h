@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -26,38 +27,42 @@ class PackedSample {
     room_ = &room;
     to_ = to;
     left_ = share_;
-    used_ = 0;
+    used_ = taken_ = 0;
   }
   /// Begins to make the sample, also for the second time. A `fixed` one is not packed.
   void make(bool fixed) {
     fixed_ = fixed;
     packed_ = false;
   }
-  /// Takes a place for a packed input. Returns its memory; empty if the room has none.
-  std::span<std::byte> pack(std::size_t bytes) {
-    packed_ = !fixed_ && take(packed_bytes(bytes));
+  /// Takes a place for a packed input, and as much of the room as if it had `least` bytes. Returns
+  /// its memory; empty if the room has no place.
+  std::span<std::byte> pack(std::size_t bytes, std::size_t least) {
+    constexpr std::size_t most = std::size_t{1} << 40U;
+    packed_ = !fixed_ && bytes > 0 && std::max(bytes, least) < most &&
+              take(packed_bytes(bytes), packed_bytes(std::max(bytes, least)));
     return packed_ ? std::span(to_ + offset_, bytes) : std::span<std::byte>();
   }
   /// Ends the sample. Returns the place of its input, or `no_input`.
   std::uint32_t end() {
     if (!packed_) {
-      if (!take(share_)) return DeviceStage::no_input;
+      if (!take(share_, share_)) return DeviceStage::no_input;
       std::memcpy(to_ + offset_, field_.data(), field_.size());
     }
     return static_cast<std::uint32_t>(offset_ / DeviceStage::input_unit);
   }
 
  private:
-  /// Takes a place of `bytes` bytes. A place that a failed attempt left is used again if it is
-  /// large enough.
-  bool take(std::size_t bytes) {
-    if (bytes <= used_) return true;
-    const std::size_t extra = bytes > left_ ? bytes - left_ : 0;
+  /// Takes a place of `bytes` bytes, and `whole` bytes of the room. A place that a failed attempt
+  /// left is used again if it is large enough.
+  bool take(std::size_t bytes, std::size_t whole) {
+    if (bytes <= used_ && whole <= taken_) return true;
+    const std::size_t extra = whole > left_ ? whole - left_ : 0;
     if (extra > 0 && !room_->take(extra)) return false;
-    room_->leave(left_ + extra - bytes);
+    room_->leave(left_ + extra - whole);
     left_ = 0;
     offset_ = room_->place(bytes);
     used_ = bytes;
+    taken_ = whole;
     return true;
   }
 
@@ -70,6 +75,8 @@ class PackedSample {
   /// Its place.
   std::size_t offset_ = 0;
   std::size_t used_ = 0;
+  /// Bytes of the room that count as taken by it.
+  std::size_t taken_ = 0;
   bool fixed_ = false;
   bool packed_ = false;
 };

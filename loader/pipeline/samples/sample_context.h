@@ -80,7 +80,9 @@ class SampleContext {
   std::span<const std::byte> recoded();
   bool wants_recoded(std::size_t stored_bytes) const;
   void keep_recoded(std::span<const std::byte> form);
-  std::span<std::byte> packed_room(std::size_t bytes) { return packed_->pack(bytes); }
+  std::span<std::byte> packed_room(std::size_t bytes, std::size_t least) {
+    return packed_ != nullptr ? packed_->pack(bytes, least) : std::span<std::byte>();
+  }
   void enter_stage(std::size_t stage);
   void leave_stage();
   void show_pause();

@@ -105,13 +105,8 @@ const std::byte* SampleMaker::make_again(Tasks& tasks) {
     MutexLock lock(mutex_);
     ++made_again_;
   }
-  make(tasks, static_cast<unsigned>(workers_.size() - 1));
+  make(tasks, again_worker());
   return workers_.back()->lanes.front().packed->field();
-}
-
-const std::byte* SampleMaker::cleared_field() {
-  const Tensor& field = workers_.back()->lanes.front().fields[*layout_.packed_field()];
-  return static_cast<const std::byte*>(std::memset(field.data, 0, field.bytes()));
 }
 
 void SampleMaker::finish_batch(const BatchTask& task, unsigned number) {

@@ -65,6 +65,8 @@ class SampleMaker {
     PackedRoom* room;
     /// Whether the device could not make the sample. Then the packed field stays with the maker.
     bool again = false;
+    /// Whether its record was found bad before.
+    bool noted = false;
   };
   /// Result: the record that was used in the end, and whether the sample is valid.
   struct SampleResult {
@@ -120,8 +122,8 @@ class SampleMaker {
   /// Makes a sample of a packed field again: the only task of `tasks`. Returns the field, valid
   /// until the next call. One thread at a time may call it.
   const std::byte* make_again(Tasks& tasks);
-  /// The packed field of a bad sample, as `make_again` would return it.
-  const std::byte* cleared_field();
+  /// Number of the worker of `make_again`.
+  unsigned again_worker() const { return static_cast<unsigned>(workers_.size() - 1); }
   /// How many samples a worker makes at once.
   std::size_t at_once() const { return at_once_; }
 
@@ -180,8 +182,9 @@ class SampleMaker {
     /// Task of the current sample; nullopt between samples.
     std::optional<Task> task;
     SampleResult made{};
-    /// Number of bad records that were tried for it.
+    /// Number of bad records that were tried for it, and the last one.
     unsigned bad = 0;
+    std::optional<std::uint64_t> last_bad;
     // Read by other threads; they order no other memory.
     std::atomic<std::uint64_t> record{0};  // the batch's number while the batch transform runs
     std::atomic<std::size_t> stage{0};

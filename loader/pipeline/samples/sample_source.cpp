@@ -71,6 +71,7 @@ WorkerSource::SampleLane* WorkerSource::find_lane() {
       lane.packed->begin(*lane.task->room,
                          maker_.layout_.packed_room(lane.task->slot, lane.task->place));
     lane.made = {lane.task->record, true};
+    lane.last_bad.reset();
     lane.bad = 0;
     lane.record.store(lane.made.record, std::memory_order_relaxed);
     lane.since_ns.store(now_.time_since_epoch().count(), std::memory_order_relaxed);
@@ -216,7 +217,9 @@ void WorkerSource::note_stages(SampleLane& lane) {
 void WorkerSource::judge(SampleLane& lane, const Status& status) {
   if (!status.is_ok()) {
     const std::uint64_t index = lane.made.record;
-    maker_.note_bad(index, status.reason());
+    const bool noted = lane.task->noted || (lane.task->again && lane.last_bad == index);
+    if (!noted) maker_.note_bad(index, status.reason());
+    lane.last_bad = index;
     const std::string what =
         record_name(*maker_.dataset_, index, status.reason()) + " is bad: " + status.reason();
     const auto give_up = [&](const std::string& why) {

@@ -51,12 +51,12 @@ void Sample::clear_lengths() {
     if (spec_->fields()[field].variable) set_length(field, 0);
 }
 
-std::span<std::byte> Sample::packed_room(std::size_t field, std::size_t bytes) {
+std::span<std::byte> Sample::packed_room(std::size_t field, std::size_t bytes, std::size_t least) {
   const FieldSpec& told = spec_->fields().at(field);
   if (told.device_stages.empty() || !told.device_stages.front()->packed())
     throw Error(ErrorCode::invalid_argument, "packed_room() was called for field \"" + told.name +
                                                  "\", which no device stage takes in any length");
-  if (context_ != nullptr) return context_->packed_room(bytes);
+  if (context_ != nullptr) return context_->packed_room(bytes, least);
   if (bytes > fields_[field].bytes()) return {};
   return {static_cast<std::byte*>(fields_[field].data), bytes};
 }

@@ -11,9 +11,8 @@ namespace {
 
 template <typename Slot>
 Slot* pop(std::deque<Slot*>& queue) {
-  Slot* slot = queue.front();
-  queue.pop_front();
-  return slot;
+  Slot* const slot = queue.front();
+  return queue.pop_front(), slot;
 }
 
 }  // namespace
@@ -118,7 +117,7 @@ void SlotQueues::sample_made(HostSlot& host, std::size_t sample, std::size_t sam
   host.made[number] = true;
   if (--host.micro_batches_unmade == 0) {
     ++progress_.made;
-    records.swap(host.records_held);
+    if (!run_.keeps_records) records.swap(host.records_held);
     note(Clock::now());
   }
   if (queues_.planned.front() == &host && host.fed == number) wakes.add(made_wakes_);
@@ -181,6 +180,7 @@ void SlotQueues::on_way(OutputSlot& output, const HostSlot& host, std::size_t mi
 }
 
 void SlotQueues::leave(HostSlot& host) {
+  const auto records = std::move(host.records_held);  // released after the mutex
   Wakes wakes;
   MutexLock lock(mutex_);
   set_leaving(host, "leave", wakes);

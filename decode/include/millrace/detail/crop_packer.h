@@ -52,6 +52,8 @@ class CropPacker {
   /// than `most_scratch` bytes of scratch. Returns a bad status if the record is corrupt. Throws
   /// `Error` (`invalid_argument`) if the region does not lie in the image.
   Status measure(const Crop& crop, std::size_t most_scratch, std::size_t& bytes);
+  /// Returns the bytes of scratch for the crop that was measured last.
+  std::size_t scratch_bytes() const;
   /// Packs the crop that was measured last to `to`, which is aligned to `CropWork::input_unit`. Its
   /// weights must still be valid.
   void pack(std::byte* to) const;

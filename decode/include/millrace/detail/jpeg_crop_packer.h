@@ -32,6 +32,8 @@ class JpegCropPacker {
   /// the index does not have the crop's last tile, or the data has other markers than a valid scan.
   /// Throws `Error` (`invalid_argument`) if the region does not lie in the image.
   std::size_t measure(const Crop& crop, std::size_t most_scratch);
+  /// Returns the bytes of scratch for the crop that was measured last.
+  std::size_t scratch_bytes() const;
   /// Packs the crop that was measured last to `to`, which is aligned to `CropWork::input_unit`. Its
   /// weights must still be valid. The image need not be open any more.
   void pack(std::byte* to) const;

@@ -76,6 +76,23 @@ TEST(PipelineStreamResume, WithoutAWindowReadsFromTheBeginning) {
   EXPECT_EQ(resumed.stream->skipped(), 0U);
 }
 
+TEST(PipelineStreamResume, ReadsOverMoreThanItsMemoryFromTheBeginning) {
+  const auto new_long_run = [] {
+    StreamRun run(400);
+    run.stream->payload_bytes = 10'000;  // 4 MB in all
+    return run;
+  };
+  const StreamRun run = new_long_run();
+  Pipeline whole = run.pipeline();
+  const auto reference = take(whole);
+  StreamRun resumed = new_long_run();
+  State state = reference[40].after;
+  state.window.reset();
+  resumed.options.resume.from = state;
+  Pipeline pipeline = resumed.pipeline();
+  EXPECT_EQ(take(pipeline), behind(reference, 40));
+}
+
 TEST(PipelineStreamResume, OnAnotherNumberOfRanks) {
   const auto run_of = [](std::uint32_t rank, std::uint32_t world) {
     StreamRun run = new_run(LastBatch::partial, false);

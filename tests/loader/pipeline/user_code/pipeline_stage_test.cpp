@@ -71,6 +71,21 @@ class ExpandStage final : public DeviceStage {
   mutable std::atomic<bool> waits{false};
 };
 
+/// Adds the record of the sample with which the batch's samples are paired.
+class PairTransform final : public BatchTransform {
+ public:
+  std::vector<FieldSpec> fields(const SampleSpec&) const override {
+    return {{"partner", DType::uint64, {}}};
+  }
+  void run(MadeBatch& batch, Random&) const override {
+    const auto partners = batch["partner"].as<std::uint64_t>();
+    for (std::size_t n = 0; n < batch.size(); ++n) {
+      EXPECT_EQ(partners[n], 0U);
+      partners[n] = batch.indices()[batch.size() - 1 - n];
+    }
+  }
+};
+
 /// Packs all samples but every seventh. The device cannot make those of `marked` records.
 class ExpandTransform final : public Transform {
  public:
@@ -78,6 +93,8 @@ class ExpandTransform final : public Transform {
   std::unique_ptr<TransformWorker> make_worker() const override {
     return std::make_unique<Worker>(*this);
   }
+  std::shared_ptr<const BatchTransform> batch_transform() const override { return pairs; }
+  std::shared_ptr<const BatchTransform> pairs;
   std::shared_ptr<ExpandStage> stage = std::make_shared<ExpandStage>();
   std::function<std::size_t(std::uint64_t)> length = length_of;
   std::function<bool(std::uint64_t)> marked = [](std::uint64_t) { return false; };
@@ -226,6 +243,37 @@ TEST_F(PipelineStage, AMarkedSampleMayBeBad) {
   EXPECT_THAT(error.what(), HasSubstr("no end of image"));
 }
 
+TEST_F(PipelineStage, ABatchTransformSeesTheReplacementsOfMarkedSamples) {
+  transform_->pairs = std::make_shared<PairTransform>();
+  transform_->on_make = [](std::uint64_t record) {
+    return record % 5 == 2 && record % 7 != 0 ? Status::bad("no end of image") : Status::ok();
+  };
+  options_.bad_records = BadRecords::replace;
+  Pipeline pipeline(dataset_, transform_, device_, options_);
+  HostStream stream;
+  while (const Batch batch = pipeline.next(stream)) {
+    stream.synchronize();
+    const auto indices = batch["index"].as<std::uint64_t>();
+    const auto partners = batch["partner"].as<std::uint64_t>();
+    for (std::size_t n = 0; n < batch.size(); ++n) {
+      EXPECT_EQ(indices[n], batch.indices()[n]);
+      EXPECT_EQ(partners[n], indices[batch.size() - 1 - n]);
+    }
+  }
+  EXPECT_GT(pipeline.report().bad_records, 0U);
+}
+
+TEST_F(PipelineStage, APaddingSampleIsMadeAgainLikeOthers) {
+  options_.last_batch = LastBatch::pad;
+  std::size_t padding = 0;
+  for (const Made& one : run()) {
+    padding += one.valid == 0 ? 1 : 0;
+    EXPECT_EQ(one.pixel, pixel_of(one.record)) << one.record;
+  }
+  EXPECT_GT(padding, 0U);
+  EXPECT_EQ(report_.bad_records, 0U);
+}
+
 TEST_F(PipelineStage, ASampleMayFailAfterItWasPacked) {
   transform_->on_packed = [](std::uint64_t record) {
     return record % 3 == 0 ? Status::bad("too late") : Status::ok();
@@ -268,10 +316,10 @@ TEST(PackedSample, LeavesItsRestToLongerOnes) {
   alignas(16) std::byte memory[3 * 32];
   PackedRoom room;
   PackedSample sample(20);  // a share of 32 bytes
-  const auto pack = [&](std::size_t bytes) {
+  const auto pack = [&](std::size_t bytes, std::size_t least = 0) {
     sample.begin(room, memory);
     sample.make(false);
-    return sample.pack(bytes).size();
+    return sample.pack(bytes, least).size();
   };
   EXPECT_EQ(pack(40), 0U) << "nothing is left yet";
   EXPECT_EQ(pack(5), 5U);
@@ -285,6 +333,23 @@ TEST(PackedSample, LeavesItsRestToLongerOnes) {
   EXPECT_EQ(room.used(), 96U);
   room.clear();
   EXPECT_EQ(room.used(), 0U);
+  EXPECT_EQ(pack(3, 32), 3U) << "counts as 32 bytes";
+  EXPECT_EQ(sample.end(), 0U);
+  EXPECT_EQ(pack(33), 0U);
+}
+
+TEST(PackedSample, HasNoPlaceForInputsWithoutBytesOrOfAbsurdOnes) {
+  alignas(16) std::byte memory[2 * 32];
+  PackedRoom room;
+  PackedSample sample(32);
+  sample.begin(room, memory);
+  sample.make(false);
+  for (const std::size_t bytes : {std::size_t{0}, SIZE_MAX - 3, SIZE_MAX})
+    EXPECT_TRUE(sample.pack(bytes, 0).empty());
+  for (const std::size_t least : {SIZE_MAX - 3, SIZE_MAX})
+    EXPECT_TRUE(sample.pack(4, least).empty());
+  EXPECT_EQ(sample.end(), 0U) << "the field itself has a place";
+  EXPECT_EQ(room.used(), 32U);
 }
 
 TEST(PackedSample, UsesThePlaceOfAFailedAttemptAgain) {
@@ -293,17 +358,17 @@ TEST(PackedSample, UsesThePlaceOfAFailedAttemptAgain) {
   PackedSample sample(32);
   sample.begin(room, memory);
   sample.make(false);
-  EXPECT_EQ(sample.pack(20).data(), memory);
+  EXPECT_EQ(sample.pack(20, 0).data(), memory);
   sample.make(false);  // the first attempt failed
-  EXPECT_EQ(sample.pack(17).data(), memory);
+  EXPECT_EQ(sample.pack(17, 0).data(), memory);
   sample.make(false);
-  EXPECT_TRUE(sample.pack(40).empty());
+  EXPECT_TRUE(sample.pack(40, 0).empty());
   EXPECT_EQ(sample.end(), 0U) << "the field fits in the first place";
   sample.begin(room, memory);
   sample.make(false);
-  EXPECT_EQ(sample.pack(3).data(), memory + 32);
+  EXPECT_EQ(sample.pack(3, 0).data(), memory + 32);
   sample.make(true);
-  EXPECT_TRUE(sample.pack(3).empty()) << "a fixed sample is not packed";
+  EXPECT_TRUE(sample.pack(3, 0).empty()) << "a fixed sample is not packed";
   EXPECT_EQ(sample.end(), DeviceStage::no_input) << "16 of 32 bytes are left";
 }
 
