@@ -62,6 +62,7 @@ void PlanRecycleThread::free_left() try {
     scope.check("recycle");
     if (left) {
       host.sampler.reset();  // may free weights that no other batch needs
+      host.records_held.reset();
       queues->left(host);
     }
     return left;

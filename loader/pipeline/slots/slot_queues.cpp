@@ -11,8 +11,9 @@ namespace {
 
 template <typename Slot>
 Slot* pop(std::deque<Slot*>& queue) {
-  Slot* const slot = queue.front();
-  return queue.pop_front(), slot;
+  Slot* slot = queue.front();
+  queue.pop_front();
+  return slot;
 }
 
 }  // namespace
@@ -180,7 +181,6 @@ void SlotQueues::on_way(OutputSlot& output, const HostSlot& host, std::size_t mi
 }
 
 void SlotQueues::leave(HostSlot& host) {
-  const auto records = std::move(host.records_held);  // released after the mutex
   Wakes wakes;
   MutexLock lock(mutex_);
   set_leaving(host, "leave", wakes);

@@ -52,7 +52,7 @@ class SlotQueues {
     /// From this batch on, a blocking call on the batch path ends the run: the check begins when it
     /// is the next batch to be handed out.
     std::uint64_t forbids_blocking_from = UINT64_MAX;
-    /// Whether the records of a slot are held until `leave`: its samples may be made again.
+    /// Whether the records of a slot are held until it is free: its samples may be made again.
     bool keeps_records = false;
   };
   /// Words for messages: the kind of the slots that are handed out, and the option that sets their
