@@ -3,6 +3,7 @@
 #include <millrace/concat_dataset.h>
 #include <millrace/dataset.h>
 #include <millrace/detail/json_text.h>
+#include <millrace/one_pass_dataset.h>
 
 #include <cinttypes>
 #include <cstdio>
@@ -96,13 +97,19 @@ OpenOptions open_options_of(const millrace_open_options* options) {
   return to;
 }
 
+/// Returns the number of records; null for a stream, whose length is not known.
+Json records_of(const Dataset& dataset) {
+  if (is_one_pass(dataset)) return nullptr;
+  return dataset.size();
+}
+
 std::string description_of(const Dataset& dataset) {
   const DatasetFacts facts = dataset.facts();
   const auto escaped = [](std::vector<std::string> names) {
     for (std::string& name : names) name = escape_non_utf8(name);
     return names;
   };
-  Json json = {{"name", escape_non_utf8(dataset.name())}, {"records", dataset.size()}};
+  Json json = {{"name", escape_non_utf8(dataset.name())}, {"records", records_of(dataset)}};
   json["classes"] = escaped(dataset.classes());
   json["fields"] = escaped(facts.fields);
   json["files"] = escaped(facts.files);

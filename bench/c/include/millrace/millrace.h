@@ -163,9 +163,9 @@ MILLRACE_C_API millrace_status millrace_dataset_create(const millrace_dataset_ca
 /* Returns the number of records. */
 MILLRACE_C_API millrace_status millrace_dataset_size(const millrace_dataset* dataset,
                                                      uint64_t* size, millrace_error* error);
-/* Returns a JSON object with "name", "records", "classes", "fields", "files", "fingerprint" (16
- * hexadecimal digits or null) and "warnings". Replaces each byte of a name that is not UTF-8 by its
- * hexadecimal code, for example "\xe9". */
+/* Returns a JSON object with "name", "records" (null for datasets of <millrace/c_stream.h>),
+ * "classes", "fields", "files", "fingerprint" (16 hexadecimal digits or null) and "warnings".
+ * Replaces each byte of a name that is not UTF-8 by its hexadecimal code, for example "\xe9". */
 MILLRACE_C_API millrace_status millrace_dataset_describe(const millrace_dataset* dataset,
                                                          char** json, millrace_error* error);
 MILLRACE_C_API void millrace_dataset_free(millrace_dataset* dataset);
