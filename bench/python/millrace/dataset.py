@@ -7,12 +7,12 @@ import ctypes
 import itertools
 import os
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from ctypes import byref, c_void_p
 from typing import Any, Protocol, Union
 
 from . import structs
-from .library import BadRecord, Handle, json_of, new_handle, text
+from .library import BadRecord, Error, Handle, json_of, new_handle, text
 
 # The value of a record's field. A number is stored as int64, as labels are; a text as UTF-8.
 FieldValue = Union[bytes, bytearray, memoryview, int, str, Any]
@@ -102,6 +102,63 @@ class Dataset(Handle):
             raise
         return self
 
+    @classmethod
+    def from_stream(
+        cls,
+        records: Iterable[Mapping[str, FieldValue]],
+        name: str | None = None,
+        *,
+        window_records: int = 2048,
+        memory_bytes: int = 1 << 30,
+    ) -> Dataset:
+        """Makes a dataset of records that come one after the other, such as those of a generator.
+
+        Their number is known only at the end, so `len()` raises `TypeError`. Records are mappings,
+        as those of `from_records`. They are shuffled within windows of `window_records` records,
+        which take at most `memory_bytes`; <millrace/one_pass_dataset.h> says what is lost beside a
+        true shuffle. An iterator has a single epoch. For several epochs, give an iterable whose
+        `__iter__` begins again each time. A run resumes by reading the records before; give the
+        state to a new loader with a new dataset. One loader at a time uses the dataset. Exceptions
+        are those of `from_records`; one of a generator always ends the run.
+        """
+        self = cls.__new__(cls)
+        self.failures, self._facts = [], None
+        owner = Stream(records, self.failures)
+        callbacks = structs.StreamCallbacks(
+            user=owner.key,
+            name=text(type(records).__name__ if name is None else name),
+            next=next_record,
+            free_user=free_owner,
+        )
+        if not isinstance(records, Iterator):
+            callbacks.restart = restart_stream
+        options = one_pass_options(window_records, memory_bytes)
+        try:
+            self.handle = new_handle("dataset_one_pass", byref(callbacks), byref(options))
+        except BaseException:
+            free_owner(owner.key)
+            raise
+        return self
+
+    @classmethod
+    def from_tar_stream(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        window_records: int = 2048,
+        memory_bytes: int = 1 << 30,
+    ) -> Dataset:
+        """Makes a dataset of tars that are read once from front to back, without the GIL.
+
+        `path` is a pipe such as "/dev/stdin", a file, a pattern or a list of tars. The other
+        arguments are those of `from_stream`. Only files can have several epochs.
+        """
+        self = cls.__new__(cls)
+        self.failures, self._facts = [], None
+        options = one_pass_options(window_records, memory_bytes)
+        self.handle = new_handle("dataset_tar_stream", text(path), byref(options))
+        return self
+
     def raised(self) -> list[BaseException]:
         """The exceptions of Python code that reads records."""
         return [*self.failures, *(one for part in self.parts for one in part.raised())]
@@ -113,7 +170,10 @@ class Dataset(Handle):
         return self._facts
 
     def __len__(self) -> int:
-        return int(self.describe()["records"])
+        records = self.describe()["records"]
+        if records is None:
+            raise TypeError("the number of records of a stream is known only at its end")
+        return int(records)
 
     @property
     def classes(self) -> list[str]:
@@ -121,7 +181,9 @@ class Dataset(Handle):
         return list(self.describe()["classes"])
 
     def __repr__(self) -> str:
-        return f"<millrace.Dataset {self.describe()['name']}, {len(self)} records>"
+        facts = self.describe()
+        records = "a stream" if facts["records"] is None else f"{facts['records']} records"
+        return f"<millrace.Dataset {facts['name']}, {records}>"
 
 
 def dataset_of(given: DatasetLike) -> Dataset:
@@ -210,18 +272,65 @@ def free_owner(key: int) -> None:
 free_reader = free_owner
 
 
+def fill(record: Any, value: Mapping[str, FieldValue]) -> Any:
+    """Writes a record's fields for the C library. Returns the memory, which must be kept."""
+    fields = [(name.encode(), stored(field)) for name, field in value.items()]
+    array = (structs.FieldStruct * len(fields))()
+    for to, (name, data) in zip(array, fields):
+        to.name, to.bytes = name, len(data)
+        to.data = ctypes.cast(ctypes.c_char_p(data), c_void_p)
+    record.contents.fields = array
+    record.contents.n_fields = len(fields)
+    return array, fields
+
+
 @structs.Read
 def read(key: int, index: int, record: Any, error: Any) -> int:
     reader: Any = Owner.all[key]
     try:
-        fields = [(name.encode(), stored(value)) for name, value in reader.value[index].items()]
-        array = (structs.FieldStruct * len(fields))()
-        for to, (name, data) in zip(array, fields):
-            to.name, to.bytes = name, len(data)
-            to.data = ctypes.cast(ctypes.c_char_p(data), c_void_p)
-        reader.kept = (array, fields)
-        record.contents.fields = array
-        record.contents.n_fields = len(fields)
+        reader.kept = fill(record, reader.value[index])
     except BaseException as failed:
         return report(error, failed, reader, structs.IO)
     return structs.OK
+
+
+class Stream(Reader):
+    """The iterable of a stream, and the iterator of the current pass."""
+
+    iterator: Iterator[Mapping[str, FieldValue]] | None = None
+
+
+@structs.NextRecord
+def next_record(key: int, record: Any, ended: Any, error: Any) -> int:
+    stream: Any = Owner.all[key]
+    try:
+        if stream.iterator is None:
+            stream.iterator = iter(stream.value)
+        try:
+            value = next(stream.iterator)
+        except StopIteration:
+            ended[0] = 1
+            return structs.OK
+        stream.kept = fill(record, value)
+    except BaseException as failed:
+        if isinstance(failed, BadRecord) and getattr(stream.iterator, "gi_frame", stream) is None:
+            ended_by = RuntimeError(
+                f"{failed} (a generator ends when it raises BadRecord; give an iterator)"
+            )
+            return report(error, ended_by, stream, structs.IO)
+        return report(error, failed, stream, structs.IO)
+    return structs.OK
+
+
+@structs.Restart
+def restart_stream(key: int, error: Any) -> int:
+    stream: Any = Owner.all[key]
+    stream.iterator = None
+    return structs.OK
+
+
+def one_pass_options(window_records: int, memory_bytes: int) -> structs.OnePassOptionsStruct:
+    for name, value in {"window_records": window_records, "memory_bytes": memory_bytes}.items():
+        if not 0 < value < 2**64:
+            raise Error("invalid_argument", f"{name} is {value}; it must be at least 1")
+    return structs.OnePassOptionsStruct(window_records=window_records, memory_bytes=memory_bytes)

@@ -95,6 +95,12 @@ PROTOTYPES: dict[str, list[Any]] = {
     "dataset_open_with": [c_char_p, POINTER(structs.OpenOptionsStruct), c_void_p],
     "dataset_create": [POINTER(structs.DatasetCallbacks), c_void_p],
     "dataset_concat": [POINTER(c_void_p), c_size_t, c_void_p],
+    "dataset_one_pass": [
+        POINTER(structs.StreamCallbacks),
+        POINTER(structs.OnePassOptionsStruct),
+        c_void_p,
+    ],
+    "dataset_tar_stream": [c_char_p, POINTER(structs.OnePassOptionsStruct), c_void_p],
     "dataset_describe": [c_void_p, c_void_p],
     "recipe_json": [c_char_p, c_uint32, c_void_p],
     "transform_images_with": [c_char_p, POINTER(structs.DecodeLimits), c_void_p],

@@ -139,7 +139,10 @@ class Loader(Workload):
         return self
 
     def __len__(self) -> int:
-        return number("pipeline_batches_per_epoch", self._running().handle)
+        batches = number("pipeline_batches_per_epoch", self._running().handle)
+        if batches == 0:
+            raise TypeError("the number of batches of a stream is known only at its end")
+        return batches
 
     def __next__(self) -> Batch:
         batch = self.next()

@@ -66,6 +66,34 @@ class DatasetCallbacks(SizedStruct):
     ]
 
 
+NextRecord = ctypes.CFUNCTYPE(
+    c_int32, c_void_p, POINTER(RecordStruct), POINTER(c_int32), POINTER(ErrorStruct)
+)
+Skip = ctypes.CFUNCTYPE(c_int32, c_void_p, c_uint64, POINTER(ErrorStruct))
+Restart = ctypes.CFUNCTYPE(c_int32, c_void_p, POINTER(ErrorStruct))
+
+
+class OnePassOptionsStruct(SizedStruct):
+    _fields_ = [
+        ("struct_bytes", c_size_t),
+        ("window_records", c_uint64),
+        ("memory_bytes", c_uint64),
+    ]
+
+
+class StreamCallbacks(SizedStruct):
+    _fields_ = [
+        ("struct_bytes", c_size_t),
+        ("user", c_void_p),
+        ("name", c_char_p),
+        ("next", NextRecord),
+        ("skip", Skip),
+        ("restart", Restart),
+        ("interrupt", FreeUser),
+        ("free_user", FreeUser),
+    ]
+
+
 class FieldSpecStruct(ctypes.Structure):
     _fields_ = [
         ("name", c_char_p),
