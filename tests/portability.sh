@@ -1,29 +1,42 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-#   bash tests/portability.sh [--no-tests]
+#   bash tests/portability.sh SYSTEM [--no-tests] [--compilers]
 #
-# Runs the README's two commands, the quick start and the tests, on a fresh Debian 13 in
-# build/portability/debian13. Then it packs the same photographs there and here and compares the
-# digests of three recipes. Ends with status 0 if both commands pass and all digests are equal.
+# Runs the README's two commands, the quick start and the tests, on a fresh SYSTEM (debian12 or
+# debian13) in build/portability/SYSTEM: as root, and as a user without sudo. The user gets the
+# folder that root has built, which saves a second build. Then it packs the same photographs there
+# and here and compares the digests of three recipes. Ends with status 0 if all commands pass and
+# all digests are equal. build/portability/SYSTEM.txt has the result in a few lines.
+#
+# --no-tests leaves out the tests. --compilers compiles library, command, examples and tests with
+# each GCC from 11 and each clang from 14 that the system has. Warnings are errors. It neither links
+# nor runs them.
 #
 # Needs root (for chroot), debootstrap and Debian's packages. A second run goes on with the same
-# folder, so only what changed is built again. --no-tests leaves out the tests.
+# folder, so only what changed is built again.
 set -euo pipefail
 
-usage() { sed -n 's/^# \?//; 3,11p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n 's/^# \?//; 4,17p' "${BASH_SOURCE[0]}"; }
 fail() {
   printf 'portability.sh: %s\n' "$*" >&2
   exit 1
 }
 
+system=
 tests=1
-case "$#:${1:-}" in
-  0:) ;;
-  1:--no-tests) tests= ;;
-  1:-h | 1:--help) usage && exit 0 ;;
-  *) usage >&2 && exit 2 ;;
-esac
+compilers=
+for argument in "$@"; do
+  case "$argument" in
+    debian12) system=$argument suite=bookworm ;;
+    debian13) system=$argument suite=trixie ;;
+    --no-tests) tests= ;;
+    --compilers) compilers=1 ;;
+    -h | --help) usage && exit 0 ;;
+    *) usage >&2 && exit 2 ;;
+  esac
+done
+[ -n "$system" ] || { usage >&2 && exit 2; }
 [ "$(id -u)" -eq 0 ] || fail "not root, which chroot asks for."
 PATH=$PATH:/usr/sbin:/sbin
 command -v debootstrap >/dev/null || fail "there is no debootstrap; Debian has it in a package."
@@ -34,13 +47,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
   MILLRACE_PORTABILITY_UNSHARED=1 exec unshare --mount bash tests/portability.sh "$@"
 
 work=build/portability
-root=$work/debian13
+root=$work/$system
+project=$root/home/millrace
 mkdir -p "$work"
 
 if [ ! -e "$root/etc/debian_version" ]; then
-  printf '=== Debian 13 into %s\n' "$root"
+  printf '=== %s into %s\n' "$suite" "$root"
   rm -rf "$root.part"
-  debootstrap --variant=minbase trixie "$root.part" >"$work/debootstrap.log" || {
+  debootstrap --variant=minbase "$suite" "$root.part" >"$work/debootstrap.log" || {
     tail -n 20 "$work/debootstrap.log" >&2
     fail "debootstrap failed (its last lines are above)."
   }
@@ -52,24 +66,66 @@ mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"
 
 # The project as it is here, committed or not; times stay, so that a build goes on.
-mkdir -p "$root/home/millrace"
-git ls-files -co --exclude-standard --deduplicate | tar -c -T - | tar -x -C "$root/home/millrace"
+mkdir -p "$project/build"
+find "$project" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+git ls-files -co --exclude-standard --deduplicate | tar -c -T - | tar -x -C "$project"
 if [ -d ../shared ]; then
   mkdir -p "$root/home/shared"
   mount --bind -o ro "$(cd ../shared && pwd)" "$root/home/shared"
 fi
-there() {
-  chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
-    bash -c 'cd /home/millrace && exec "$@"' bash "$@"
-}
 
-printf '=== Debian 13: quick start\n'
-there bash examples/quickstart.sh
-if [ -n "$tests" ]; then
-  printf '=== Debian 13: tests\n'
-  there bash cmake/install_packages.sh test
-  there git init --quiet .  # tests of the house and of pages ask git for the project's files
-  there bash tests/run.sh
+# there USER COMMAND ...: runs the command in the project on the system.
+there() {
+  chroot "$root" setpriv --reuid "$1" --regid "$1" --init-groups --reset-env \
+    env LANG=C.UTF-8 bash -c 'cd /home/millrace && exec "$@"' bash "${@:2}"
+}
+note() { printf '%s: %s\n' "$system" "$*" | tee -a "$work/$system.txt"; }
+date +%F >"$work/$system.txt"
+
+# A user without packages and sudo must learn which packages the administrator has to install.
+[ -d "$root/home/trainer" ] || chroot "$root" useradd --create-home trainer
+printf '=== %s: a user without packages\n' "$system"
+! there trainer env DPKG_ADMINDIR=/nowhere bash examples/quickstart.sh >"$work/message.txt" 2>&1 ||
+  fail "the quick start passed without packages."
+tail -n 1 "$work/message.txt"
+grep -q '^install_packages.sh: .*apt-get install .* g++ cmake .*libtbb-dev' "$work/message.txt" ||
+  fail "the message above names no packages."
+
+# run USER: both commands as that user.
+run() {
+  there root chown -R "$1:$1" .
+  printf '=== %s, %s: quick start\n' "$system" "$1"
+  there "$1" bash examples/quickstart.sh
+  note "$1: quick start passed"
+  [ -n "$tests" ] || return 0
+  printf '=== %s, %s: tests\n' "$system" "$1"
+  [ "$1" != root ] || there root bash cmake/install_packages.sh test
+  there "$1" git init --quiet .  # tests of the house and of pages ask git for the project's files
+  there "$1" bash tests/run.sh | tee "$work/$system.$1.log"
+  note "$1: $(grep 'tests passed' "$work/$system.$1.log"), $(
+    grep -c '\*\*\*Skipped' "$work/$system.$1.log" || true) of them skipped"
+}
+run root
+run trainer
+
+cat >"$project/build/compile.sh" <<'SCRIPT'
+set -euo pipefail
+folder=build/compilers/$1
+cmake --preset release -B "$folder" -DCMAKE_CXX_COMPILER="$1" -DMILLRACE_WERROR=ON
+# Objects alone: linking finds no warnings.
+ninja -C "$folder" -t targets all | sed -nE 's/^(.*\.o): CXX_COMPILER.*/\1/p' |
+  xargs ninja -C "$folder" --quiet
+SCRIPT
+if [ -n "$compilers" ]; then
+  there root bash cmake/install_packages.sh test
+  for compiler in $(there root apt-cache pkgnames | sort -V |
+    grep -xE '(g\+\+-1[1-9]|clang-(1[4-9]|2[0-9]))'); do
+    printf '=== %s: %s\n' "$system" "$compiler"
+    there root apt-get install -qq --no-install-recommends "$compiler" >"$work/apt.log" 2>&1 ||
+      fail "apt-get could not install $compiler: see $work/apt.log"
+    there trainer bash build/compile.sh "${compiler/clang/clang++}"
+    note "compiles with $compiler without warnings"
+  done
 fi
 
 printf '=== digests\n'
@@ -92,10 +148,10 @@ done
 SCRIPT
 photos=build/quickstart/photos
 rm -rf "$work/photos"
-cp -r "$root/home/millrace/$photos" "$work/photos"
-cp "$work/digests.sh" "$root/home/millrace/build/"
+cp -r "$project/$photos" "$work/photos"
+cp "$work/digests.sh" "$project/build/"
 bash "$work/digests.sh" "$work/photos" | tee "$work/here.txt"
-there bash build/digests.sh "$photos" >"$work/debian13.txt"
-diff "$work/here.txt" "$work/debian13.txt" ||
-  fail "Debian 13 makes other batches of the same photographs (lines of '<' are from here)."
-printf 'Debian 13 makes the same batches.\n'
+there trainer bash build/digests.sh "$photos" >"$work/there.txt"
+diff "$work/here.txt" "$work/there.txt" ||
+  fail "$system makes other batches of the same photographs (lines of '<' are from here)."
+note "makes the same batches"
