@@ -22,7 +22,8 @@ class CropKernelTest : public GpuTest {
   Resampling random_crop(Size from, Size to) {
     const auto part = [&](int size, int& begin, int& end) {
       const auto length = static_cast<int>(1 + random_.below(static_cast<std::uint64_t>(size)));
-      begin = static_cast<int>(random_.below(static_cast<std::uint64_t>(size - length + 1)));
+      const int rest = size - length;
+      begin = static_cast<int>(random_.below(static_cast<std::uint64_t>(rest) + 1));
       end = begin + length;
     };
     int left = 0, right = 0, top = 0, bottom = 0;
