@@ -59,6 +59,7 @@ TEST_F(ScanKernel, GivesTheCpusPixelsOfEveryBaselineJpeg) {
     for (const auto& [width, height] : {std::pair{77, 61}, std::pair{150, 33}, std::pair{9, 120},
                                         std::pair{301, 40}, std::pair{5, 5}}) {
       SCOPED_TRACE(encoding.name + " " + std::to_string(width) + " x " + std::to_string(height));
+      if (testing::one_in > 1 && width > 100) continue;  // sanitizers are slow
       const Bytes jpeg = testing::encode(testing::noise(width, height, 5), encoding);
       if (facts_of(jpeg).first == "millrace") {
         for (const IndexPoints points : {IndexPoints::tiles, IndexPoints::rows})
@@ -69,7 +70,7 @@ TEST_F(ScanKernel, GivesTheCpusPixelsOfEveryBaselineJpeg) {
       PackedCrops crops({23, 19});
       EXPECT_FALSE(add_crops(crops, jpeg, index_of(jpeg), 1));
     }
-  EXPECT_GE(packed, 4 * 2 * 5);
+  EXPECT_GE(packed, 4 * 2 * (testing::one_in > 1 ? 3 : 5));
 }
 
 TEST_F(ScanKernel, TakesRestartMarkersAnywhere) {
