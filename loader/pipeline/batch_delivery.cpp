@@ -120,7 +120,7 @@ bool CopyDelivery::replace_marked(HostSlot& host, std::size_t micro_batch) {
   if (!wait_unless_closed([&](auto timeout) { return upload_->wait_for_marks(timeout); }))
     return false;
   const std::span<const std::uint8_t> marked = upload_->marked(host, micro_batch);
-  if (std::ranges::find(marked, 1) == marked.end()) return true;
+  if (std::ranges::all_of(marked, [](std::uint8_t mark) { return mark == 0; })) return true;
   for (std::size_t number = 0; number < marked.size(); ++number) {
     if (marked[number] == 0) continue;
     const std::byte* const made =

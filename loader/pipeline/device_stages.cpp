@@ -33,9 +33,6 @@ DeviceStages::DeviceStages(Device& device, const SlotLayout& host,
   marked_ = checked_event(device);
   replaced_ = checked_event(device);
   std::memset(host_marks_.data(), 0, samples);
-  const std::unique_ptr<Stream> stream = checked_stream(device);
-  stream->copy(zeros_.data(), host_marks_.data(), samples);
-  stream->synchronize();
 }
 
 std::size_t DeviceStages::bytes() const {
@@ -63,6 +60,11 @@ void DeviceStages::launch(std::size_t stage, Stream& stream, std::byte* base, st
 }
 
 void DeviceStages::begin(Stream& stream, std::byte* base, std::size_t first, std::size_t count) {
+  if (marks() && !has_zeros_) {
+    // The stream writes marks to this host memory only later.
+    stream.copy(zeros_.data(), host_marks_.data(), zeros_.bytes());
+    has_zeros_ = true;
+  }
   if (marks()) stream.copy_on_device(marks_.data(), zeros_.data(), count);
   launch(0, stream, base, first, count, base + host_.piece(field_, first, count).offset);
   if (!marks()) return;

@@ -65,6 +65,7 @@ class DeviceStages {
   /// One byte per sample: the marks, and zeros that are copied there first.
   Memory marks_;
   Memory zeros_;
+  bool has_zeros_ = false;
   Memory host_marks_;
   /// Behind the copy to `host_marks_`.
   std::unique_ptr<Event> marked_;
