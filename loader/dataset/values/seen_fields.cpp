@@ -17,9 +17,8 @@ constexpr std::size_t least_room = 4096;
 
 bool holds_text(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const auto is_control = [](char letter) {
-    return (letter >= 0 && letter < ' ' && letter != '\t' && letter != '\n' && letter != '\r') ||
-           letter == 127;
+  const auto is_control = [](unsigned char letter) {
+    return (letter < ' ' && letter != '\t' && letter != '\n' && letter != '\r') || letter == 127;
   };
   return std::ranges::none_of(text, is_control) && is_utf8(text);
 }
