@@ -38,7 +38,8 @@ std::uint64_t number_of(std::string_view bytes, bool is_little_endian);
 /// Returns whether these keys or values are numbers rather than text: all have the same length, 4
 /// or 8 bytes, and at least one has a byte that text does not contain.
 bool are_numbers(std::span<const std::string> some);
-/// Guesses the byte order: little-endian if the largest of these numbers is smaller that way.
+/// Guesses the byte order of unsigned numbers: little-endian if the largest of them is smaller that
+/// way.
 bool are_little_endian(std::span<const std::string> numbers);
 
 }  // namespace millrace

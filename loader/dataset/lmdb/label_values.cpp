@@ -29,6 +29,24 @@ std::int64_t signed_number(std::string_view bytes, bool is_little_endian) {
              : static_cast<std::int64_t>(number);
 }
 
+std::uint64_t magnitude(std::int64_t number) {
+  return number < 0 ? -static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number);
+}
+
+/// Guesses the byte order of integer labels. Each label votes for the order that makes its
+/// magnitude smaller, so neither a negative label nor a single large one decides. A tie is
+/// little-endian.
+bool are_little_endian_labels(std::span<const std::string> labels) {
+  std::size_t little = 0, big = 0;
+  for (const std::string& label : labels) {
+    const std::uint64_t as_little = magnitude(signed_number(label, true));
+    const std::uint64_t as_big = magnitude(signed_number(label, false));
+    little += as_little < as_big ? 1 : 0;
+    big += as_big < as_little ? 1 : 0;
+  }
+  return little >= big;
+}
+
 }  // namespace
 
 LabelValues::LabelValues(std::span<const std::string> some) {
@@ -37,7 +55,7 @@ LabelValues::LabelValues(std::span<const std::string> some) {
   if (std::ranges::all_of(some, [](const std::string& one) { return decimal(one).has_value(); }))
     kind_ = Kind::decimal;
   else if (are_numbers(some))
-    kind_ = are_little_endian(some) ? Kind::little_endian : Kind::big_endian;
+    kind_ = are_little_endian_labels(some) ? Kind::little_endian : Kind::big_endian;
   else if (std::ranges::all_of(some, is_byte))
     kind_ = Kind::little_endian;
 }
