@@ -48,6 +48,13 @@ class Libjpeg {
   /// Restricts the output to the columns from `left` to before `left + width`. `left` moves to the
   /// beginning of its block, and `width` grows accordingly.
   Status crop(unsigned& left, unsigned& width);
+  /// Returns whether `crop` gives the pixels of the whole image at 1/`reduction` of its resolution;
+  /// known from `open` on. libjpeg-turbo miscounts the columns of a reduced image in which a
+  /// component has four samples in an MCU's row or column. Some columns are then wrong or
+  /// unwritten.
+  bool crops_exactly(unsigned reduction) const {
+    return reduction == 1 || (handle_.max_h_samp_factor <= 2 && handle_.max_v_samp_factor <= 2);
+  }
   /// Skips rows: they are only entropy-decoded.
   Status skip(unsigned rows);
   /// Reads rows that are `stride` bytes apart; with a stride of 0 each overwrites the one before.

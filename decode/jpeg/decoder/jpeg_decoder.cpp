@@ -174,8 +174,11 @@ Status JpegDecoder::decode_reduced(const Region& region, int reduction, PixelVie
 Status JpegDecoder::decode_at(const Region& region, int reduction, PixelView& view) {
   view = {};
   take_image();
-  check_inside(region, reduced_size(header_.size(), reduction));
-  DecodeBudget::Reservation reservation = take(region);
+  const Size whole = reduced_size(header_.size(), reduction);
+  check_inside(region, whole);
+  const bool crops = libjpeg_->crops_exactly(static_cast<unsigned>(reduction));
+  DecodeBudget::Reservation reservation =
+      take(crops ? region : Region{0, region.y, whole.width, region.height});
   Status status =
       read_by_stages(region, reduction, view) ? Status::ok() : read(region, reduction, view);
   if (reduction > 1) header_.decoder = reduced_name(takes_stages_ || takes_progressive_, reduction);
@@ -368,9 +371,7 @@ Status JpegDecoder::start(const Region& region, int reduction, unsigned& left, u
   // Smoothing treats the block at a crop's edge as the block at the image's edge. So images that
   // are smoothed are decoded at full width.
   if (libjpeg_->smooths()) return Status::ok();
-  // Crops of reduced images are not exact either if a component has four samples in an MCU's row.
-  const bool is_cropped = reduction == 1 || libjpeg_->image().max_h_samp_factor <= 2;
-  if (is_cropped)
+  if (libjpeg_->crops_exactly(static_cast<unsigned>(reduction)))
     if (Status cropped = crop(region, left); !cropped.is_ok()) return cropped;
   top = static_cast<unsigned>(region.y);
   return top > 0 ? libjpeg_->skip(top) : Status::ok();

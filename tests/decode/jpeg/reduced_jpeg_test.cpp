@@ -58,6 +58,34 @@ TEST(ReducedJpeg, RegionsEqualTheWhole) {
   EXPECT_GE(by_stages, 9 * 9);
 }
 
+// libjpeg-turbo would leave columns of such a crop as they were in memory.
+TEST(ReducedJpeg, RegionsShowNoEarlierImageForAnySamplingFactors) {
+  JpegDecoder decoder;
+  Random random(17, 0);
+  Image white{160, 140, 3, {}};
+  white.pixels.assign(std::size_t{3} * 160 * 140, 255);
+  const Bytes poison = encode(white, {.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}});
+  const Image poisoned = reference_decode(poison);
+  for (const int across : {1, 2, 4})
+    for (const int down : {1, 2, 4})
+      for (const int finer : {1, 2}) {
+        // At most 10 blocks in an MCU, in all; `finer` is the factor of one component of colour.
+        if (across * down + finer + 1 > 10 || finer > down) continue;
+        const Encoding encoding{.h = {across, 1, 1, 1}, .v = {down, finer, 1, 1}};
+        const Bytes encoded = encode(noise(131, 117, random()), encoding);
+        for (const int reduction : {2, 4, 8}) {
+          SCOPED_TRACE(std::to_string(across) + "x" + std::to_string(down) + ", 1x" +
+                       std::to_string(finer) + ", 1/" + std::to_string(reduction));
+          const Image whole = decode_reduced(decoder, encoded, reduction);
+          for (int n = 0; n < 8; ++n) {
+            ASSERT_TRUE(same_region(decoder, poison, poisoned, {0, 0, 160, 140}));
+            ASSERT_TRUE(same_region(decoder, encoded, whole,
+                                    any_region(random, whole.width, whole.height), reduction));
+          }
+        }
+      }
+}
+
 TEST(ReducedJpeg, OfTheStagesLooksAsLibjpegTurbos) {
   JpegDecoder decoder;
   Image picture{203, 150, 3, {}};
