@@ -43,7 +43,7 @@ void ScanBytes::begin(std::span<const std::uint8_t> scan, std::size_t offset, st
 
 bool ScanBytes::ensure(const std::uint8_t*& next) {
   if (next < limit_) return true;
-  if (at_end_) return next <= end_ + 8;
+  if (at_end_) return next <= end_ + past_end;
   const auto kept = static_cast<std::size_t>(end_ - next);
   before_ += static_cast<std::size_t>(next - window_.data());
   std::memmove(window_.data(), next, kept);
@@ -76,7 +76,9 @@ void ScanBytes::fill(std::size_t kept, std::size_t wanted) {
     }
   }
   end_ = to;
-  std::memset(to, 0, reach);
+  // A block takes at most 248 bytes, so no pixel depends on the last of these zeros. They keep
+  // bytes of earlier scans out of every read that `reach` allows.
+  std::memset(to, 0, reach + past_end);
   limit_ = at_end_ ? to : to - reach;
 }
 

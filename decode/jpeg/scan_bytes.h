@@ -33,6 +33,8 @@ class ScanBytes {
  public:
   /// Bytes from `next` on that may be read without another call of `ensure`.
   static constexpr std::size_t reach = 512;
+  /// Bytes after the last one at which a reader may still begin: its buffer holds as many.
+  static constexpr std::size_t past_end = 8;
   /// The largest number of bytes in the window.
   static constexpr std::size_t window_bytes = 8192;
 
@@ -46,7 +48,7 @@ class ScanBytes {
   const std::uint8_t* first() const { return window_.data(); }
   const std::uint8_t* limit() const { return limit_; }
   /// Moves the window on if `next` is at or after the limit, and `next` with it. Returns false if
-  /// only zeros are left: `next` is then more than 8 bytes after the last byte.
+  /// only zeros are left: `next` is then more than `past_end` bytes after the last byte.
   bool ensure(const std::uint8_t*& next);
 
   /// Returns the number of bytes before `next` from the begin of reading on: in the window and in

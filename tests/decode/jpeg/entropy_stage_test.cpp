@@ -222,6 +222,24 @@ TEST(ScanBytes, AreTheFilesWithoutStuffing) {
   }
 }
 
+TEST(ScanBytes, ShowNoEarlierScanAfterTheEnd) {
+  const std::vector<std::uint8_t> earlier(3 * ScanBytes::window_bytes, 0xA5);
+  const std::vector<std::uint8_t> scan(1000, 0x5A);
+  ScanBytes bytes;
+  const std::uint8_t* next = nullptr;
+  bytes.begin(earlier);
+  next = bytes.limit();
+  ASSERT_TRUE(bytes.ensure(next));
+  bytes.begin(scan);
+  const std::uint8_t* const end = bytes.first() + scan.size();
+  next = end + ScanBytes::past_end;
+  ASSERT_TRUE(bytes.ensure(next));
+  EXPECT_EQ(std::count(end, next + ScanBytes::reach, 0),
+            static_cast<std::ptrdiff_t>(ScanBytes::past_end + ScanBytes::reach));
+  ++next;
+  EXPECT_FALSE(bytes.ensure(next));
+}
+
 TEST(ScanBytes, GoOnBehindAMarker) {
   const std::vector<std::uint8_t> scan{1, 2, 0xFF, 0xD0, 3, 0xFF};
   ScanBytes bytes;
