@@ -108,7 +108,10 @@ Status Libjpeg::guarded(const Calls& calls) {
   return Status::ok();
 }
 
-Libjpeg::Libjpeg(std::uint64_t max_scan_pixels) : max_scan_pixels_(max_scan_pixels) {
+// The other constructor has ended when `create` throws, so the destructor runs.
+Libjpeg::Libjpeg(std::uint64_t max_scan_pixels) : Libjpeg(max_scan_pixels, Empty()) { create(); }
+
+void Libjpeg::create() {
   handle_.err = jpeg_std_error(&failure_.manager);
   handle_.client_data = this;
   failure_.manager.error_exit = on_error;

@@ -34,7 +34,8 @@ class Libjpeg {
   /// Usual encoders write about ten scans.
   static constexpr int max_scans = 200;
 
-  /// Images of more than `max_scan_pixels` pixels times scans are bad, too.
+  /// Images of more than `max_scan_pixels` pixels times scans are bad, too. Throws
+  /// `std::bad_alloc`.
   explicit Libjpeg(std::uint64_t max_scan_pixels);
   ~Libjpeg();
   Libjpeg(const Libjpeg&) = delete;
@@ -104,6 +105,11 @@ class Libjpeg {
   static void* allocate(j_common_ptr handle, int pool, std::size_t bytes);
 
   bool skip_stray_bytes();
+  /// Makes libjpeg's object. If this throws, the destructor frees what libjpeg has allocated.
+  void create();
+  /// Tag of the constructor without libjpeg's object.
+  struct Empty {};
+  Libjpeg(std::uint64_t max_scan_pixels, Empty) : max_scan_pixels_(max_scan_pixels) {}
 
   template <typename Calls>
   Status guarded(const Calls& calls);

@@ -20,6 +20,10 @@ bool counts_allocations();
 /// Number of allocations of `picture_bytes` or more in this process so far.
 std::uint64_t large_allocations();
 
+/// Bytes that the calling thread has allocated, less those that it has freed. 0 if allocations are
+/// not counted.
+std::int64_t held_bytes();
+
 /// Makes the calling thread's allocations fail while it lives, if allocations are counted: all of
 /// them, or those of at least a given size.
 class NoMemory {
