@@ -68,6 +68,16 @@ RecodedForm recoded_form_of(const DecodeLimits& limits) {
           .scratch_bytes = 2 * DecodeBudget::small_bytes};
 }
 
+/// Returns the most memory that a worker's images take beside their places in the sample, if EXIF
+/// orientations turn them. They are made one after the other.
+std::size_t turned_bytes(const SampleImages& images) {
+  std::size_t most = 0;
+  for (const SampleImagePlace& place : images.all)
+    if (images.programs[place.program].needs_orientation())
+      most = std::max(most, Resampler::transposed_bytes(place.output));
+  return most;
+}
+
 class ImageTransform : public Transform {
  public:
   ImageTransform(const Recipe& recipe, const DecodeLimits& limits,
@@ -90,8 +100,8 @@ class ImageTransform : public Transform {
   CacheablePrefix cacheable_prefix() const override { return cacheable_prefix_; }
   std::optional<RecodedForm> recoded_form() const override { return recoded_form_of(limits_); }
   std::size_t scratch_limit(unsigned workers) const override {
-    const std::size_t small_images = ImageWorker::at_once * std::size_t{workers};
-    return limits_.max_decode_bytes + small_images * DecodeBudget::small_bytes;
+    const std::size_t images = ImageWorker::at_once * std::size_t{workers};
+    return limits_.max_decode_bytes + images * (DecodeBudget::small_bytes + turned_bytes(images_));
   }
   std::size_t samples_at_once() const override {
     // Further images are decoded one by one. One of them may wait for the budget, which a sample in

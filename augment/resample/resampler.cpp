@@ -11,11 +11,15 @@
 namespace millrace {
 namespace {
 
+/// Returns the size of scratch that grows to `bytes`: larger, so that it seldom grows.
+std::size_t reserved(std::size_t bytes) { return bytes + bytes / 4; }
+
 /// Grows `scratch` to `bytes`. Its content is lost.
 std::uint8_t* reserve(std::vector<std::uint8_t>& scratch, std::size_t bytes) {
   if (scratch.size() < bytes) {
     scratch.clear();  // nothing in it is worth copying
-    scratch.resize(bytes + bytes / 4);
+    scratch.shrink_to_fit();
+    scratch.resize(reserved(bytes));
   }
   return scratch.data();
 }
@@ -79,6 +83,10 @@ bool vertical_first(const Resampling& resampling) {
 }
 
 Resampler::Resampler() { use_right_set(resample_passes); }
+
+std::size_t Resampler::transposed_bytes(Size window) {
+  return reserved(rgb_bytes(window.width) * static_cast<std::size_t>(window.height));
+}
 
 Region Resampler::prepare(const Resampling& resampling) {
   const Size from = resampling.from;

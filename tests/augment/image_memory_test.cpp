@@ -9,7 +9,9 @@
 #include <array>
 #include <cstdint>
 #include <new>
+#include <vector>
 
+#include "augment/orientations.h"
 #include "support/counting_malloc.h"
 #include "support/pictures.h"
 
@@ -55,6 +57,32 @@ TEST(ImageMemory, TrainingSamplesTakeNoPicturesMemory) {
 TEST(ImageMemory, EvaluationSamplesTakeNoPicturesMemory) {
   MILLRACE_NEEDS_COUNTING_MALLOC();
   expect_no_large_allocation(Recipe::eval(224));
+}
+
+// The window of a turned image is as large as the output, and is memory beside the slots.
+TEST(ImageMemory, OfTurnedImagesIsStated) {
+  MILLRACE_NEEDS_COUNTING_MALLOC();
+  constexpr Size output{5000, 4000};
+  const DecodeLimits limits{.max_decode_bytes = 1};
+  const auto transform = image_transform(
+      {.output = output, .ops = {ExifTranspose{}, RandomResizedCrop{}}, .targets = {}}, limits);
+  const testing::Bytes image =
+      testing::with_orientation(testing::encode(testing::noise(64, 48, 5), {}), 6);
+  const std::array fields{RecordField{"image", image}};
+  std::vector<std::uint8_t> pixels(transform->spec().fields()[0].shape.elements());
+  const std::vector places{
+      Tensor{pixels.data(), DType::uint8, transform->spec().fields()[0].shape}};
+  std::array<std::uint64_t, 2> stage_ns{};
+  Sample sample(transform->spec(), places, stage_ns);
+  Random random(1, 1);
+  const std::int64_t before = testing::held_bytes();
+  const auto worker = transform->make_worker();
+  ASSERT_TRUE(worker->make(Record(0, fields), random, sample).is_ok());
+  const std::int64_t held = testing::held_bytes() - before;
+  EXPECT_GE(held, static_cast<std::int64_t>(pixels.size()));
+  EXPECT_LE(held, static_cast<std::int64_t>(transform->scratch_limit(1)));
+  const auto upright = image_transform({output, {RandomResizedCrop{}}}, limits);
+  EXPECT_EQ(upright->scratch_limit(1), 1 + 2 * DecodeBudget::small_bytes);
 }
 
 // Lack of memory does not make an image bad.

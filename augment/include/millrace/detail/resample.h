@@ -181,6 +181,10 @@ class Resampler {
   /// Throws as `check_instruction_set` does.
   Resampler();
 
+  /// Returns the most memory, in bytes, for a window before it is transposed. A resampler whose
+  /// windows are at most `window` keeps it from the first transposed image on.
+  static std::size_t transposed_bytes(Size window);
+
   /// Makes the tables for `run`. Returns the part of the stored source image that `run` needs.
   Region prepare(const Resampling& resampling);
 
