@@ -125,18 +125,20 @@ struct ResamplePlan {
   /// Changes the box to the one of a reduced image. Its edges need not lie between pixels.
   void reduce(int by) {
     const Region whole = box;
-    const SourceBox part = resampling.box.value_or(
-        SourceBox{0, 0, static_cast<float>(whole.width), static_cast<float>(whole.height)});
+    const auto part = resampling.box;
     box.x = whole.x / by;
     box.y = whole.y / by;
     box.width = (whole.x + whole.width + by - 1) / by - box.x;
     box.height = (whole.y + whole.height + by - 1) / by - box.y;
-    const auto edge = [&](int begin, float at, int from) {
-      return (static_cast<float>(begin) + at) / static_cast<float>(by) - static_cast<float>(from);
+    // A float does not hold all columns of an image wider than 2^24.
+    const auto edge = [by](int begin, double at, int from) {
+      return static_cast<float>((begin + at) / by - from);
     };
     resampling.from = {box.width, box.height};
-    resampling.box = SourceBox{edge(whole.x, part.left, box.x), edge(whole.y, part.top, box.y),
-                               edge(whole.x, part.right, box.x), edge(whole.y, part.bottom, box.y)};
+    resampling.box = SourceBox{edge(whole.x, part ? double{part->left} : 0, box.x),
+                               edge(whole.y, part ? double{part->top} : 0, box.y),
+                               edge(whole.x, part ? double{part->right} : whole.width, box.x),
+                               edge(whole.y, part ? double{part->bottom} : whole.height, box.y)};
     image = {(image.width + by - 1) / by, (image.height + by - 1) / by};
   }
 

@@ -38,6 +38,19 @@ TEST(Program, DrawsInTheOrderOfItsOperations) {
   EXPECT_EQ(random(), same());
 }
 
+TEST(Program, PlacesReducedPartsOfVeryWideImages) {
+  constexpr int odd = (1 << 25) + 1;  // between two floats
+  ResamplePlan plan({odd + 5000, 40}, 1, {8, 8}, Like{});
+  plan.crop_and_resize({odd, 3, 4001, 32}, Interpolation::bilinear);
+  plan.reduce(4);
+  EXPECT_EQ(plan.box, (Region{1 << 23, 0, 1001, 9}));
+  ASSERT_TRUE(plan.resampling.box.has_value());
+  EXPECT_EQ(plan.resampling.box->left, 0.25F);
+  EXPECT_EQ(plan.resampling.box->right, 1000.5F);
+  EXPECT_EQ(plan.resampling.box->top, 0.75F);
+  EXPECT_EQ(plan.resampling.box->bottom, 8.75F);
+}
+
 TEST(Program, RefusesAnOrderThatCannotRun) {
   const std::string crop = R"({"op": "random_resized_crop"})";
   const std::string center = R"({"op": "center_crop"})";
