@@ -134,17 +134,20 @@ void read_operations(ParameterReader& reader, bool has_output, Size& output,
   if (list == nullptr) return;
   if (!list->is_array()) refuse_parameter(source, "\"ops\" must be a list of operations in [ ]");
   ops.clear();
+  std::string earlier;  // the key that gave the output's size
+  if (has_output)
+    earlier = reader.what() + std::string(" \"output\" [") + std::to_string(output.width) + "," +
+              std::to_string(output.height) + "]";
   for (const RecipeJson& op : *list) {
     std::optional<Size> given;
     ops.push_back(
         read_operation(op, std::string(source) + ": " + member_place("ops", ops.size()), given));
     if (!given) continue;
-    if (has_output && *given != output)
-      refuse_parameter(source, place_of(ops, ops.size() - 1) + " has \"size\" " +
-                                   std::to_string(given->width) + " and " + reader.what() +
-                                   " \"output\" [" + std::to_string(output.width) + "," +
-                                   std::to_string(output.height) + "]; leave one out");
-    has_output = true;
+    const std::string place = place_of(ops, ops.size() - 1);
+    const std::string size = "\"size\" " + std::to_string(given->width);
+    if (!earlier.empty() && *given != output)
+      refuse_parameter(source, place + " has " + size + " and " + earlier + "; leave one out");
+    if (earlier.empty()) earlier = place + ' ' + size;
     output = *given;
   }
 }

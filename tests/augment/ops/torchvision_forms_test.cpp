@@ -262,7 +262,7 @@ TEST(TorchvisionForms, GiveTheOutput) {
             "leave one out");
   EXPECT_EQ(
       why_not(R"({"ops": [{"op": "center_crop", "size": 96}, {"op": "random_crop", "size": 64}]})"),
-      "train.json: ops[1] (random_crop) has \"size\" 64 and the recipe \"output\" [96,96]; "
+      "train.json: ops[1] (random_crop) has \"size\" 64 and ops[0] (center_crop) \"size\" 96; "
       "leave one out");
   EXPECT_EQ(why_no_list(R"([{"op": "center_crop", "size": [96, 80]}])"),
             "train.json: ops[0] (center_crop): \"size\" is [96,80], must be one number; give a "
