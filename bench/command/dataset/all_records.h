@@ -55,9 +55,9 @@ class RangeJob final : public Job {
 
 /// Runs work over the numbers 0 .. count-1 on the runtime's workers, in ranges of `range_length`.
 /// Calls `make(range, worker)` on a worker for each range, and `take(made)` with the result on this
-/// thread, in the order of the ranges. Ends early and returns false when `take` returns false.
-/// Rethrows the exceptions of both. `make` must own all its data: a call may still run after this
-/// has returned.
+/// thread, in the order of the ranges. When `take` returns false before the last range, it ends
+/// early and returns false. Rethrows the exceptions of both. `make` must own all its data: a call
+/// may still run after this has returned.
 template <typename Make, typename Take>
 bool over_ranges(Runtime& runtime, std::uint64_t count, std::uint64_t range_length, Make make,
                  const Take& take) {
@@ -89,7 +89,8 @@ bool over_ranges(Runtime& runtime, std::uint64_t count, std::uint64_t range_leng
   while (!begun.empty()) {
     const auto [job, pool] = std::move(begun.front());
     begun.pop_front();
-    if (!take(job->take())) return false;
+    const bool goes_on = take(job->take());
+    if (!goes_on) return begun.empty() && next == count;
     begin_on(pool);
   }
   return true;

@@ -82,9 +82,7 @@ IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoin
       all.push_back(index_of(*dataset, number, points, (*tools_of_workers)[worker]));
     return all;
   };
-  std::uint64_t taken = 0;
   const auto take = [&](const std::vector<IndexedRecord>& all) {
-    taken += all.size();
     for (const IndexedRecord& made : all) {
       progress.advance(made.image_bytes);
       writer.append(made.index);
@@ -96,8 +94,7 @@ IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoin
     return !interrupt.requested();
   };
   const std::uint64_t length = range_length(result.records, runtime, 128);
-  result.interrupted =
-      !over_ranges(runtime, result.records, length, index_range, take) && taken < result.records;
+  result.interrupted = !over_ranges(runtime, result.records, length, index_range, take);
   if (!result.interrupted) writer.finish();
   result.indexed = writer.hints();
   result.index_bytes = writer.bytes();
