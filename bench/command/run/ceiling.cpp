@@ -16,9 +16,11 @@
 #include <mutex>
 #include <random>
 #include <span>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
+#include "command/run/threads.h"
 #include "measure/machine/process.h"
 
 namespace millrace::cli {
@@ -175,9 +177,9 @@ class ReferenceSide {
   /// Decodes the records from position `first` of the order on.
   Window run(std::uint64_t first, Clock::duration length) {
     position_.store(first, std::memory_order_relaxed);
-    std::vector<std::thread> threads;
-    for (Reader& reader : readers_) threads.emplace_back([&] { decode_for(length, reader); });
-    for (std::thread& thread : threads) thread.join();
+    run_on_threads(readers_.size(), [&](std::size_t number, const std::stop_token& stop) {
+      decode_for(length, readers_[number], stop);
+    });
     if (error_) std::rethrow_exception(error_);
     Reader sum;
     for (const Reader& reader : readers_) {
@@ -207,13 +209,13 @@ class ReferenceSide {
     return reader.file;
   }
 
-  void decode_for(Clock::duration length, Reader& reader) {
+  void decode_for(Clock::duration length, Reader& reader, const std::stop_token& stop) {
     try {
       const std::chrono::nanoseconds cpu_before = thread_time();
       Clock::time_point end = Clock::now() + length;
       std::chrono::nanoseconds restoring{0};
       reader.in_time = reader.all = 0;
-      while (Clock::now() < end) {
+      while (Clock::now() < end && !stop.stop_requested()) {
         const std::uint64_t index = sampler_(position_.fetch_add(1, std::memory_order_relaxed));
         const Record record = reader.records->read(index);
         std::span<const std::byte> image = record["image"];
