@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <bit>
-#include <cctype>
-#include <cstring>
 #include <nlohmann/json.hpp>
-#include <type_traits>
 
 #include "command/dataset/inspect_output.h"
 #include "command/dataset/inspect_training.h"
@@ -17,84 +12,6 @@ namespace millrace::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// Text of a field, as much as fits a line; nullopt if the field is not text.
-std::optional<std::string> short_text(const RecordField& field) {
-  constexpr std::size_t most = 56;
-  const std::string_view text(reinterpret_cast<const char*>(field.bytes.data()),
-                              field.bytes.size());
-  const std::string_view shown = text.substr(0, most);
-  if (std::ranges::any_of(shown,
-                          [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }))
-    return {};
-  return "\"" + printable(shown) + (text.size() > most ? "..." : "") + "\"";
-}
-
-template <typename Value>
-std::string value_text(std::span<const std::byte> bytes) {
-  Value value;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  if constexpr (std::is_same_v<Value, Float16> || std::is_same_v<Value, Bfloat16>)
-    return fmt::format("{:g}", static_cast<float>(value));
-  else if constexpr (std::is_floating_point_v<Value>)
-    return fmt::format("{:g}", value);
-  else
-    return fmt::format("{}", value);
-}
-
-std::string value_text(DType dtype, std::span<const std::byte> bytes) {
-  switch (dtype) {
-    case DType::boolean:
-    case DType::uint8:
-      return value_text<std::uint8_t>(bytes);
-    case DType::int8:
-      return value_text<std::int8_t>(bytes);
-    case DType::uint16:
-      return value_text<std::uint16_t>(bytes);
-    case DType::int16:
-      return value_text<std::int16_t>(bytes);
-    case DType::uint32:
-      return value_text<std::uint32_t>(bytes);
-    case DType::int32:
-      return value_text<std::int32_t>(bytes);
-    case DType::uint64:
-      return value_text<std::uint64_t>(bytes);
-    case DType::int64:
-      return value_text<std::int64_t>(bytes);
-    case DType::float16:
-      return value_text<Float16>(bytes);
-    case DType::bfloat16:
-      return value_text<Bfloat16>(bytes);
-    case DType::float32:
-      return value_text<float>(bytes);
-    case DType::float64:
-      return value_text<double>(bytes);
-  }
-  return "";
-}
-
-/// The first values of a field with a known dtype.
-std::string values_text(const FieldSpec& spec, std::span<const std::byte> bytes) {
-  constexpr std::size_t most = 8;
-  const std::size_t each = size_of(spec.dtype);
-  std::string text = to_string(spec.dtype);
-  for (std::size_t n = 0; n < std::min(most, bytes.size() / each); ++n)
-    text += " " + value_text(spec.dtype, bytes.subspan(n * each, each));
-  return text + (bytes.size() / each > most ? " ..." : "");
-}
-
-std::string field_text(std::span<const FieldSpec> specs, const Record& record,
-                       const RecordField& field) {
-  if (field.name == "image") return "";
-  if (!field.bytes.empty())
-    for (const FieldSpec& spec : specs)
-      if (spec.name == field.name) return values_text(spec, field.bytes);
-  if (std::string text = annotation_text(record, field); !text.empty()) return text;
-  if (field.bytes.empty()) return "";
-  if (field.name != "path" && field.bytes.size() == sizeof(std::int64_t))
-    return value_text<std::int64_t>(field.bytes);  // a look-up by name would take longer
-  return short_text(field).value_or("");
-}
 
 std::string image_text(const RecordView& view) {
   if (!view.image)
@@ -148,7 +65,7 @@ std::string to_text(const Dataset& dataset, const RecordView& view) {
   text += "fields\n";
   const std::vector<FieldSpec> specs = dataset.field_specs();
   for (const RecordField& field : view.record.fields()) {
-    const std::string value = field_text(specs, view.record, field);
+    const std::string value = field_text(specs, view.record, field).value;
     const std::string size = count_text(field.bytes.size(), "byte");
     text += table_row(printable(field.name),
                       value.empty() ? size : fmt::format("{:<16}{}", size, value));

@@ -4,16 +4,29 @@
 #include <millrace/dataset.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace millrace::cli {
 
+/// Content of a record's field, for people. One of the two may be empty.
+struct FieldText {
+  /// "an integer", "text", "bytes", "nothing", "JPEG baseline, 300 x 200 pixels" ...
+  std::string type{};
+  /// The first values: "3", "\"cat\"", "float32 0.5 1.5", "2 boxes, the first 0 1 9 12" ...
+  std::string value{};
+};
+
+/// Describes a field by its dtype if `specs` has it; else by its name and length.
+FieldText field_text(std::span<const FieldSpec> specs, const Record& record,
+                     const RecordField& field);
+
 /// A field of a record, as a trainer sees it.
 struct SampleField {
   std::string name{};
   std::uint64_t bytes = 0;
-  /// "JPEG baseline, 300 x 200 pixels", "an integer, 3", "text, \"cat\"", "12 float32 values" ...
+  /// "JPEG baseline, 300 x 200 pixels", "an integer, 3", "text, \"cat\"", "float32 0.5 1.5" ...
   std::string holds{};
 };
 
@@ -26,11 +39,6 @@ struct SampleRecord {
   /// Reasons why an image transform cannot train on such records, a sentence each.
   std::vector<std::string> missing{};
 };
-
-/// Describes a field with the name and length of an annotation: "2 boxes, the first 0 1 9 12", "2
-/// integers, the first 4", "2 x 17 keypoints, the first 20 31 2", or a mask's kind and size. Empty
-/// for all other fields.
-std::string annotation_text(const Record& record, const RecordField& field);
 
 /// Describes the first record that can be read. Throws the errors of `DatasetReader::read`, except
 /// `bad_record`.

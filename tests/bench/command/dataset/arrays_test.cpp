@@ -85,6 +85,17 @@ TEST_F(Arrays, InspectShowsARecordsFirstValues) {
   EXPECT_THAT(lists.out, AllOf(HasSubstr("float32 0.5 1.5\n"), HasSubstr("int64 3\n")));
 }
 
+// A number of 8 bytes could be taken for an integer.
+TEST_F(Arrays, InspectShowsTheSameValuesOfADatasetAndOfARecord) {
+  write_npy(folder_ / "weight.npy", "<f8", std::vector<double>{0.5, 1.5});
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--record", "0"}}) {
+    std::vector<std::string> words = {"inspect", path("weight.npy")};
+    words.insert(words.end(), more.begin(), more.end());
+    EXPECT_THAT(millrace_command(words).out, HasSubstr("  weight            8 bytes         "
+                                                       "float64 0.5\n"));
+  }
+}
+
 TEST_F(Arrays, VerifyReadsEveryRecord) {
   const auto tokens = millrace_command({"verify", path("tokens.json")});
   EXPECT_EQ(tokens.exit_code, 0) << tokens.err;
