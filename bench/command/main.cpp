@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <millrace/detail/json_text.h>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +18,15 @@ namespace {
 
 constexpr int usage_error = 2;
 
+/// Text of an error of the command line. CLI11 itself lists unexpected arguments in reverse.
+std::string usage_text(const CLI::App& main, const CLI::Error& error) {
+  const std::vector<std::string> arguments = main.remaining(true);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || arguments.empty())
+    return error.what();
+  return fmt::format("The following argument{} not expected: {}",
+                     arguments.size() == 1 ? " was" : "s were", fmt::join(arguments, " "));
+}
+
 int run(int argc, char** argv) {
   CLI::App app(
       "Keeps a trainer fed: packs images into datasets, checks them and measures how fast they are "
@@ -32,7 +41,8 @@ int run(int argc, char** argv) {
     for (const CLI::App* sub : main->get_subcommands({}))
       if (sub->count() > 0) command += " " + sub->get_name();
     return fmt::format("millrace: {}\nSee {} --help.\n",
-                       millrace::cli::printable(millrace::cut(error.what(), 400)), command);
+                       millrace::cli::printable(millrace::cut(usage_text(*main, error), 400)),
+                       command);
   });
 
   std::vector<millrace::cli::Command> commands;

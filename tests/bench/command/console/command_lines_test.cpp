@@ -322,6 +322,15 @@ TEST_F(Files, WhatDoesNotGoTogether) {
   expect_refused({"topology", "--synthetic", std::string(100'000, 'x')}, 2, "xxx...\" is no");
 }
 
+TEST(CommandLines, UnexpectedArgumentsAreNamedInTheirOrder) {
+  expect_refused({"tune", "x", "--budget", "2", "y"}, 2,
+                 "The following arguments were not expected: --budget 2 y\n");
+  expect_refused({"--fast", "bench", "x", "y", "--budget"}, 2,
+                 "The following arguments were not expected: --fast y --budget\n");
+  expect_refused({"bench", "x", "--budget"}, 2,
+                 "The following argument was not expected: --budget\n");
+}
+
 TEST(CommandLines, BytesHaveUnitsAndFractions) {
   for (const char* bytes : {"1", "512M", "1.5G", "0.5kB", "2 GiB", "7e", "1.25mib"})
     expect_refused({"tune", "x", "--memory", bytes}, 1, "x does not exist");
