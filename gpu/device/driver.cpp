@@ -114,7 +114,10 @@ bool has_passed(cudaEvent_t event) {
 std::optional<float> milliseconds_between(cudaEvent_t from, cudaEvent_t to) {
   const OutsideCaptures outside_captures;
   float milliseconds = 0;
-  if (driver().elapsed(&milliseconds, from, to) != CUDA_SUCCESS) return std::nullopt;
+  const CUresult status = driver().elapsed(&milliseconds, from, to);
+  // An event that was not recorded is an invalid handle here.
+  if (status == CUDA_ERROR_NOT_READY || status == CUDA_ERROR_INVALID_HANDLE) return std::nullopt;
+  check_driver(status, "cuEventElapsedTime");
   return milliseconds;
 }
 

@@ -31,7 +31,8 @@ bool exchange_capture_mode(cudaStreamCaptureMode& mode) noexcept;
 /// Whether an event has passed. If the driver cannot tell, waits for the event itself and throws
 /// `Error` (`device`): the caller may free the memory that the work uses.
 bool has_passed(cudaEvent_t event);
-/// Time from one event to another; nullopt if one has not passed or was not recorded.
+/// Time from one event to another; nullopt if one has not passed or was not recorded. Throws
+/// `Error` (`device`).
 std::optional<float> milliseconds_between(cudaEvent_t from, cudaEvent_t to);
 /// Whether the stream rejects work because of a capture. Throws `Error` (`device`).
 bool is_capturing(cudaStream_t stream);

@@ -136,6 +136,18 @@ TEST_F(EventClocks, GiveUpOnADeviceThatDoesNotAnswer) {
   EXPECT_LT(stand_in::calls("cuEventQuery"), most_asked);
 }
 
+TEST_F(EventClocks, ThrowAnErrorOfTheDriver) {
+  CudaDevice device;
+  const auto event = device.make_timed_event();
+  const auto stream = device.make_stream();
+  stream->record(*event);
+  ASSERT_TRUE(event->wait(testing::patience));
+  stand_in::fail("cuEventElapsedTime", 1, cudaErrorLaunchFailure);
+  EXPECT_THAT([&] { (void)event->passed_at(); },
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("cuEventElapsedTime failed: ")));
+  EXPECT_TRUE(event->passed_at());
+}
+
 TEST_F(EventClocks, OrdinaryEventsDoNotTell) {
   CudaDevice device;
   const auto event = device.make_event();
