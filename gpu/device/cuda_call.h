@@ -21,10 +21,12 @@ inline cudaError_t taken_back(cudaError_t status) {
   return status;
 }
 
-/// Throws `Error` (`device`) that names the call.
+/// Throws `Error` (`device`) that names the call, and fork() if that is the cause.
 [[noreturn]] inline void throw_failed(cudaError_t status, const char* call) {
+  const std::string cause = why_not_after_fork();
   throw Error(ErrorCode::device, std::string(call) + " failed: " + cudaGetErrorString(status) +
-                                     " (" + cudaGetErrorName(status) + ")");
+                                     " (" + cudaGetErrorName(status) + ")" +
+                                     (cause.empty() ? "" : ": " + cause));
 }
 
 /// Throws `Error` (`device`) that names the call, unless it succeeded.

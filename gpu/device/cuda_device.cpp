@@ -47,6 +47,7 @@ Memory memory_of(DeferredFreeHandle deferred, std::size_t bytes) {
 }  // namespace
 
 CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal), profiler_(make_nvtx_ranges()) {
+  check_not_forked();
   int count = 0;
   if (const cudaError_t status = taken_back(cudaGetDeviceCount(&count)); status != cudaSuccess)
     throw Error(ErrorCode::device, why_no_device(status));

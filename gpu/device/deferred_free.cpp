@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/deferred_free.h"
 
+#include <atomic>
 #include <map>
 #include <system_error>
 #include <thread>
@@ -14,9 +15,14 @@ namespace {
 /// Time that the process's end waits for deferred frees.
 constexpr std::chrono::milliseconds patience_at_exit{1000};
 
+/// The process that used a device first; 0 = none has. Relaxed order suffices, since no other data
+/// depends on it.
+std::atomic<pid_t> user_process{0};
+
 /// The queues of deferred frees of all devices. They must be closed before the CUDA runtime, which
 /// was used first, is destroyed with the process: its functions must not be called later.
 struct DeallocationQueues {
+  DeallocationQueues() { user_process.store(process, std::memory_order_relaxed); }
   ~DeallocationQueues() {
     if (getpid() != process) return;
     for (const auto& [device, known] : all)
@@ -29,13 +35,21 @@ struct DeallocationQueues {
 
 }  // namespace
 
+std::string why_not_after_fork() {
+  const pid_t user = user_process.load(std::memory_order_relaxed);
+  if (user == 0 || user == getpid()) return {};
+  return "a CUDA device was used in a child of fork() whose parent had used one, which CUDA does "
+         "not support; start the child as a new program, or fork before the first CudaDevice";
+}
+
+void check_not_forked() {
+  if (const std::string why = why_not_after_fork(); !why.empty())
+    throw Error(ErrorCode::device, why);
+}
+
 std::shared_ptr<DeallocationQueue> DeallocationQueue::of(int device) {
+  check_not_forked();
   static DeallocationQueues queues;
-  if (getpid() != queues.process)
-    throw Error(ErrorCode::device,
-                "a CUDA device was used in a child of fork() whose parent had used one, which CUDA "
-                "does not support; start the child as a new program, or fork before the first "
-                "CudaDevice");
   const std::lock_guard lock(queues.mutex);
   std::weak_ptr<DeallocationQueue>& known = queues.all[device];
   if (auto queue = known.lock(); queue != nullptr && queue->join()) return queue;

@@ -14,10 +14,17 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <string>
 
 namespace millrace {
 
 struct DeferredFree;
+
+/// Returns the reason why CUDA does not work in a child of fork() whose parent has used a device;
+/// empty in any other process.
+std::string why_not_after_fork();
+/// Throws `Error` (`device`) with that reason, if there is one.
+void check_not_forked();
 
 /// The queue of deferred frees of one device, with its thread. All users of the device share it. It
 /// ends when it has no users and everything is freed; if the device hangs, it stays. All methods

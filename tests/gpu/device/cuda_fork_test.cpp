@@ -89,6 +89,27 @@ TEST_F(CudaFork, AChildGivesNothingBack) {
             0);
 }
 
+TEST_F(CudaFork, AChildsErrorsNameTheFork) {
+  CudaDevice device;
+  CudaStream stream(0);
+  const std::unique_ptr<Event> event = device.make_event();
+  EXPECT_EQ(status_of_child([&] {
+              // As CUDA answers there. The stand-in itself would work in a child.
+              for (const char* call : {"cudaGetDeviceCount", "cudaGetDevice"})
+                stand_in::fail(call, 1, cudaErrorInitializationError, true);
+              const auto named = [](const auto& use) {
+                EXPECT_THAT(error_of(use).what(), HasSubstr("child of fork()"));
+              };
+              named([] { const CudaDevice again; });
+              named([&] { (void)device.make_stream(); });
+              named([&] { (void)device.allocate_device(1000); });
+              named([&] { stream.record(*event); });
+              named([&] { (void)event->complete(); });
+            }),
+            0);
+  EXPECT_TRUE(event->complete());
+}
+
 /// Forks while deferred frees are running. Their mutex may be locked by a thread that does not
 /// exist in the child, and pending frees never happen there. Returns the status of the first child
 /// that fails, or 0.
