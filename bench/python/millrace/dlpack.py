@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64
-from ctypes import c_void_p
+from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 from typing import Any
+
+from .library import LIBRARY
 
 CPU, CUDA = 1, 2
 DTYPES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
@@ -34,17 +35,6 @@ class Managed(ctypes.Structure):
     _fields_ = [("tensor", Tensor), ("context", c_void_p), ("deleter", Deleter)]
 
 
-class Versioned(ctypes.Structure):
-    _fields_ = [
-        ("major", c_uint32),
-        ("minor", c_uint32),
-        ("context", c_void_p),
-        ("deleter", Deleter),
-        ("flags", c_uint64),
-        ("tensor", Tensor),
-    ]
-
-
 NAME, NAME_OF_VERSIONED = b"dltensor", b"dltensor_versioned"
 
 
@@ -54,26 +44,14 @@ def of_python(name: str, result: Any, *arguments: Any) -> Any:
 
 
 new_capsule = of_python("PyCapsule_New", ctypes.py_object, c_void_p, c_char_p, c_void_p)
-is_capsule = of_python("PyCapsule_IsValid", ctypes.c_int, c_void_p, c_char_p)
-pointer_of = of_python("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
+# A destructor in Python would lose the exception of a consumer that refuses the tensor: ctypes
+# clears an exception that is pending when it calls Python code.
+FREE_UNUSED = ctypes.cast(LIBRARY.millrace_capsule_free, c_void_p)
 
 
 def delete(address: int) -> None:
     """Calls the deleter of a `Managed` at this address."""
     Managed.from_address(address).deleter(address)
-
-
-@ctypes.PYFUNCTYPE(None, c_void_p)
-def free_unused(capsule: int) -> None:
-    """Frees the tensor of a capsule. A consumer that takes the tensor renames the capsule."""
-    if is_capsule(capsule, NAME):
-        delete(pointer_of(capsule, NAME))
-    elif is_capsule(capsule, NAME_OF_VERSIONED):
-        address = pointer_of(capsule, NAME_OF_VERSIONED)
-        Versioned.from_address(address).deleter(address)
-
-
-FREE_UNUSED = ctypes.cast(free_unused, c_void_p)
 
 
 def capsule(address: int, versioned: bool) -> Any:

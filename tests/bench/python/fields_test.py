@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fields as arrays of NumPy, PyTorch and DLPack, and how long their memory lives."""
 
+import ctypes
 import gc
 import sys
 import unittest
 import unittest.mock
 import weakref
+from ctypes import c_char_p, c_int, c_uint32, c_uint64, c_void_p
 
 import millrace
 from millrace import dlpack
@@ -26,8 +28,25 @@ def of_all_types():
     return next(loader(Images(2), transform, batch_size=2))
 
 
+is_capsule = dlpack.of_python("PyCapsule_IsValid", c_int, c_void_p, c_char_p)
+pointer_of = dlpack.of_python("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
+
+
+class Versioned(ctypes.Structure):
+    """DLManagedTensorVersioned of DLPack 1.0."""
+
+    _fields_ = [
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("context", c_void_p),
+        ("deleter", dlpack.Deleter),
+        ("flags", c_uint64),
+        ("tensor", dlpack.Tensor),
+    ]
+
+
 def capsule_named(capsule, name):
-    return bool(dlpack.is_capsule(id(capsule), name))
+    return bool(is_capsule(id(capsule), name))
 
 
 class FieldTest(unittest.TestCase):
@@ -85,9 +104,7 @@ class FieldTest(unittest.TestCase):
         self.assertTrue(capsule_named(field.__dlpack__(max_version=(0, 8)), b"dltensor"))
         capsule = field.__dlpack__(max_version=(1, 1), dl_device=(1, 0), copy=False)
         self.assertTrue(capsule_named(capsule, b"dltensor_versioned"))
-        tensor = dlpack.Versioned.from_address(
-            dlpack.pointer_of(id(capsule), b"dltensor_versioned")
-        )
+        tensor = Versioned.from_address(pointer_of(id(capsule), b"dltensor_versioned"))
         self.assertEqual((tensor.major, tensor.flags, tensor.tensor.shape[0]), (1, 0, 4))
         with self.assertRaises(BufferError):
             field.__dlpack__(copy=True)
@@ -119,6 +136,23 @@ class LifetimeOfBatchesTest(unittest.TestCase):
         self.assertEqual(
             self.slots_left(lambda batch: batch["label"].__dlpack__(max_version=(1, 0)) and None), 2
         )
+
+    def test_a_consumer_that_fails_frees_the_tensor(self):
+        for versions in (None, (1, 0)):
+            for batch in loader(Images(40), prefetch=2):
+                with self.assertRaises(ZeroDivisionError):
+                    # The interpreter drops the capsule while the exception is pending.
+                    [batch["label"].__dlpack__(max_version=versions), 1 // 0]
+        self.assertEqual(batch.number, 9)
+
+    @needs_numpy
+    def test_a_refusal_of_numpy_is_seen(self):
+        import numpy
+
+        for batch in loader(Images(40), prefetch=2, dtype="bfloat16"):
+            with self.assertRaisesRegex((BufferError, RuntimeError), "(?i)unsupported dtype"):
+                numpy.from_dlpack(batch["image"])
+        self.assertEqual(batch.number, 9)
 
     @needs_numpy
     def test_numpy_arrays_keep_their_batch(self):

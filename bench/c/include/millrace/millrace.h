@@ -155,8 +155,7 @@ MILLRACE_C_API millrace_status millrace_dataset_open_with(const char* path,
                                                           const millrace_open_options* options,
                                                           millrace_dataset** dataset,
                                                           millrace_error* error);
-/* Makes a dataset from callbacks. Copies `callbacks` and its name. If this call fails, `free_user`
- * is not called. */
+/* Makes a dataset from callbacks. Copies them and the name. A failed call calls no `free_user`. */
 MILLRACE_C_API millrace_status millrace_dataset_create(const millrace_dataset_callbacks* callbacks,
                                                        millrace_dataset** dataset,
                                                        millrace_error* error);
@@ -198,8 +197,7 @@ typedef struct millrace_sample {
 } millrace_sample;
 
 /* A transform that the caller implements. Several threads call the callbacks at once. Only one
- * thread at a time uses a worker. Callbacks report failures in the same way as dataset
- * callbacks. */
+ * thread at a time uses a worker. Callbacks report failures as dataset callbacks do. */
 typedef struct millrace_transform_callbacks {
   size_t struct_bytes; /* sizeof(millrace_transform_callbacks) */
   void* user;
@@ -373,20 +371,22 @@ MILLRACE_C_API millrace_status millrace_batch_describe(const millrace_batch* bat
 MILLRACE_C_API millrace_status millrace_batch_field(const millrace_batch* batch, const char* name,
                                                     struct DLManagedTensor** tensor,
                                                     millrace_error* error);
-/* Returns the same field as a DLPack 1.0 tensor. If `read_only` is not 0, the tensor is flagged as
- * read-only. */
+/* Returns the same field as a DLPack 1.0 tensor, flagged as read-only if `read_only` is not 0. */
 MILLRACE_C_API millrace_status
 millrace_batch_field_versioned(const millrace_batch* batch, const char* name, int32_t read_only,
                                struct DLManagedTensorVersioned** tensor, millrace_error* error);
+/* Destructor of Python capsules that hold a tensor of either call above under DLPack's name. Calls
+ * the tensor's deleter unless a consumer has renamed the capsule. Keeps a pending exception. The
+ * caller holds the GIL. Does nothing in a process without Python's functions. */
+MILLRACE_C_API void millrace_capsule_free(void* capsule);
 /* Returns the names of the batch's fields, in order, as a JSON list of texts. */
 MILLRACE_C_API millrace_status millrace_batch_fields(const millrace_batch* batch, char** json,
                                                      millrace_error* error);
 /* Returns the state after this batch. A new pipeline can resume from it. */
 MILLRACE_C_API millrace_status millrace_batch_state(const millrace_batch* batch, char** json,
                                                     millrace_error* error);
-/* Records a use of the batch on another stream of its GPU. `stream` is as in
- * millrace_pipeline_next, but not 0. The slot is reused only after the stream's work on the batch
- * ends. */
+/* Records a use of the batch on another stream of its GPU, as in millrace_pipeline_next, but not 0.
+ * The slot is reused only after the stream's work on the batch ends. */
 MILLRACE_C_API millrace_status millrace_batch_record_stream(const millrace_batch* batch,
                                                             uintptr_t stream,
                                                             millrace_error* error);
