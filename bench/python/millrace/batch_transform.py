@@ -11,6 +11,7 @@ from typing import Any
 
 from . import structs
 from .dataset import Owner, free_owner, report
+from .failures import Failure
 from .library import Error, Handle, new_handle, text, whole
 from .transform import FORMATS, ITEM_BYTES, FieldSpec, Random
 
@@ -73,7 +74,7 @@ class BatchTransformHandle(Handle):
     kind = "batch_transform"
 
     def __init__(self, handle: int) -> None:
-        self.failures: list[BaseException] = []
+        self.failures: list[Failure] = []
         self.handle = handle
 
 
@@ -95,7 +96,7 @@ class BatchTransform(BatchTransformHandle):
         fingerprint: int = 0,
     ) -> None:
         specs = [field.struct() for field in fields]
-        failures: list[BaseException] = []
+        failures: list[Failure] = []
         owner = Owner(run, failures)
         callbacks = structs.BatchTransformCallbacks(
             user=owner.key,

@@ -12,6 +12,7 @@ from ctypes import byref, c_void_p
 from typing import Any, Protocol, Union
 
 from . import structs
+from .failures import Failure, text_of, write
 from .library import BadRecord, Error, Handle, json_of, new_handle, text
 
 # The value of a record's field. A number is stored as int64, as labels are; a text as UTF-8.
@@ -68,7 +69,7 @@ class Dataset(Handle):
             no_checksums=not verify_checksums,
             no_notes=not hints,
         )
-        self.failures: list[BaseException] = []
+        self.failures: list[Failure] = []
         self.handle = new_handle("dataset_open_with", text(path), byref(options))
         self._facts: dict[str, Any] | None = None
 
@@ -159,8 +160,8 @@ class Dataset(Handle):
         self.handle = new_handle("dataset_tar_stream", text(path), byref(options))
         return self
 
-    def raised(self) -> list[BaseException]:
-        """The exceptions of Python code that reads records."""
+    def raised(self) -> list[Failure]:
+        """The failures of Python code that reads records."""
         return [*self.failures, *(one for part in self.parts for one in part.raised())]
 
     def describe(self) -> dict[str, Any]:
@@ -220,7 +221,7 @@ class Owner:
     keys = itertools.count(1)
     all: dict[int, Owner] = {}
 
-    def __init__(self, value: Any, failures: list[BaseException]) -> None:
+    def __init__(self, value: Any, failures: list[Failure]) -> None:
         self.value, self.failures = value, failures
         self.key = next(self.keys)
         self.all[self.key] = self
@@ -228,13 +229,12 @@ class Owner:
 
 def report(error: Any, failed: BaseException, owner: Owner, status: int) -> int:
     """Writes an exception into the callback's error. Returns the status."""
-    name = "" if isinstance(failed, BadRecord) else f"{type(failed).__name__}: "
-    message = f"{name}{failed}".encode(errors="replace")
-    error.contents.message = message[: structs.ErrorStruct.message.size - 1]
     if isinstance(failed, BadRecord):
+        write(error, text_of(failed))
         return structs.BAD_RECORD
+    text = write(error, f"{type(failed).__name__}: {text_of(failed)}")
     if len(owner.failures) < 64:  # further ones end no run
-        owner.failures.append(failed)
+        owner.failures.append(Failure(failed, text))
     return status
 
 
@@ -315,7 +315,7 @@ def next_record(key: int, record: Any, ended: Any, error: Any) -> int:
     except BaseException as failed:
         if isinstance(failed, BadRecord) and getattr(stream.iterator, "gi_frame", stream) is None:
             ended_by = RuntimeError(
-                f"{failed} (a generator ends when it raises BadRecord; give an iterator)"
+                f"{text_of(failed)} (a generator ends when it raises BadRecord; give an iterator)"
             )
             return report(error, ended_by, stream, structs.IO)
         return report(error, failed, stream, structs.IO)

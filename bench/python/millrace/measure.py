@@ -12,6 +12,7 @@ from typing import Any
 from . import structs
 from .batch import Batch, Run
 from .dataset import Dataset, dataset_of
+from .failures import text_of, write
 from .library import Error, json_of, whole
 from .loader import Report
 from .workload import Workload
@@ -84,8 +85,7 @@ class Trainer:
         except BaseException as failed:
             self.failures.append(failed)
             if error is not None:
-                message = f"{type(failed).__name__}: {failed}".encode(errors="replace")
-                error.contents.message = message[: structs.ErrorStruct.message.size - 1]
+                write(error, f"{type(failed).__name__}: {text_of(failed)}")
             return structs.TRANSFORM
         return structs.OK
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Union
 
 from . import structs
 from .dataset import Dataset, Owner, free_owner, report
+from .failures import Failure
 from .library import FUNCTIONS, Error, Handle, finite_json, json_of, new_handle, text, whole
 
 # A preset's name, a recipe as JSON text or as a dictionary, or the path of a file with one.
@@ -58,7 +59,7 @@ class TransformHandle(Handle):
     kind = "transform"
 
     def __init__(self, handle: int) -> None:
-        self.failures: list[BaseException] = []
+        self.failures: list[Failure] = []
         self.handle = handle
 
     @property
@@ -201,7 +202,7 @@ class Transform(TransformHandle):
     ) -> None:
         fields = list(fields)
         specs = [field.struct() for field in fields]
-        failures: list[BaseException] = []
+        failures: list[Failure] = []
         owner = Owner((fields, make), failures)
         callbacks = structs.TransformCallbacks(
             user=owner.key,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Union
 from . import streams, structs
 from .batch_transform import BatchTransformHandle
 from .dataset import Dataset, DatasetLike
+from .failures import cause_of
 from .library import Error, Handle, new_handle, text
 from .options import Options, options_json
 from .order import Order
@@ -105,4 +106,4 @@ class Workload:
             failures += dataset.raised()
         if self.batch_transform is not None:
             failures += self.batch_transform.failures
-        return next((one for one in failures if str(one) in str(error)), None)
+        return cause_of(str(error), failures)

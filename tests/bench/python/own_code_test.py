@@ -37,6 +37,14 @@ class Failing(Images):
         return super().__getitem__(index)
 
 
+def without_text(kind):
+    class WithoutText(kind):
+        def __str__(self):
+            raise RuntimeError("has no text")
+
+    return WithoutText()
+
+
 class DatasetTest(unittest.TestCase):
     def test_gives_images(self):
         train = loader(Images(8))
@@ -79,6 +87,36 @@ class DatasetTest(unittest.TestCase):
         self.assertEqual(raised.exception.code, "io")
         with self.assertRaisesRegex(millrace.Error, "out of paper"):
             next(train)
+
+    def test_an_exception_without_a_text_is_reported_by_its_type(self):
+        for kind, code in ((ValueError, "io"), (millrace.BadRecord, "bad_record")):
+            failure = without_text(kind)
+            with self.assertRaisesRegex(millrace.Error, "record [25].*: WithoutText") as raised:
+                next(loader(Failing(failure)))
+            self.assertEqual(raised.exception.code, code)
+
+            def of_generator(failure=failure):
+                yield Images()[0]
+                raise failure
+
+            stream = millrace.Dataset.from_stream(of_generator())
+            with self.assertRaisesRegex(millrace.Error, "record 1 .*WithoutText"):
+                list(loader(stream))
+
+    def test_the_cause_is_the_exception_that_ended_the_run(self):
+        texts = ["", "2", "record", "a\nb", "a\0b", "\ud800", "x" * 3000, "é" * 600, "5"]
+        failing = Failing(None)
+        dataset = millrace.Dataset.from_records(failing)
+        for text in texts:
+            with self.subTest(text[:9]):
+                failing.failure = ValueError(text)
+                with self.assertRaises(millrace.Error) as raised:
+                    next(loader(dataset))
+                self.assertIs(raised.exception.__cause__, failing.failure)
+        failing.failure = millrace.BadRecord("torn page")
+        with self.assertRaisesRegex(millrace.Error, "torn page") as raised:
+            next(loader(dataset))
+        self.assertIsNone(raised.exception.__cause__)
 
     def test_bad_records_follow_the_policy(self):
         bad = millrace.BadRecord("torn page")
@@ -129,6 +167,20 @@ class TransformTest(unittest.TestCase):
         make = lambda record, _: {"pair": numpy.full((2, 2), record.index, numpy.float32)}
         batch = next(loader(Images(), millrace.Transform([field], make)))
         self.assertEqual(batch["pair"].numpy()[3].tolist(), [[3, 3], [3, 3]])
+
+    def test_an_exception_without_a_text_ends_the_run(self):
+        failure = without_text(ValueError)
+
+        def fail(*_):
+            raise failure
+
+        field = millrace.FieldSpec("x", "int64")
+        for options in ({"recipe": millrace.Transform([field], fail)},
+                        {"batch_transform": millrace.BatchTransform(fail)}):
+            with self.assertRaisesRegex(millrace.Error, "WithoutText: WithoutText"):
+                list(loader(**options))
+        with self.assertRaises(type(failure)):
+            millrace.bench(loader(epochs=None), fail, warmup=0, batches=1)
 
     def failure_of(self, value, field):
         transform = millrace.Transform([field], lambda record, _: {field.name: value})

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exceptions of Python code that callbacks report, and their texts in millrace's errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from . import structs
+
+ROOM = structs.ErrorStruct.message.size - 1  # bytes
+# Characters of a text that identify it in a truncated message.
+ENOUGH = 32
+
+
+class Failure(NamedTuple):
+    exception: BaseException
+    text: str  # written into the callback's error
+
+
+def text_of(failed: BaseException) -> str:
+    """Returns the exception's text, or its type's name if its own code for the text fails."""
+    try:
+        return str(failed)
+    except BaseException:
+        return type(failed).__name__
+
+
+def write(error: Any, text: str) -> str:
+    """Writes a text into a callback's error. Returns the text as it was written: truncated between
+    two characters, and without zeros."""
+    data = text.replace("\0", "\\0").encode(errors="replace")[:ROOM]
+    error.contents.message = data = data.decode(errors="ignore").encode()
+    return data.decode()
+
+
+def cause_of(message: str, failures: Sequence[Failure]) -> BaseException | None:
+    """Returns the exception whose text is the end of an error's message, which may be truncated;
+    the latest of several."""
+
+    def length(failure: Failure) -> int:
+        if message.endswith(failure.text):
+            return len(failure.text)
+        begin = message.find(failure.text[:ENOUGH])
+        cut = begin >= 0 and failure.text.startswith(message[begin:])
+        return len(message) - begin if cut else 0
+
+    best = max(reversed(failures), key=length, default=None)
+    return None if best is None or length(best) == 0 else best.exception
