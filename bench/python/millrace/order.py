@@ -16,10 +16,23 @@ LARGEST = 2**64 - 1
 Numbers = Union[Iterable[float], Any]
 
 
+def is_bool(value: Any) -> bool:
+    """Whether this is a bool, or an array or tensor of bools."""
+    return isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")
+
+
 def array_of(name: str, kind: str, numbers: Numbers) -> array[Any]:
-    """Returns numbers as an array of C. Raises `Error` for numbers that do not fit."""
+    """Returns numbers as an array of C. Raises `Error` for numbers that do not fit, and for bools,
+    which could be a mask."""
+    if isinstance(numbers, (bytes, bytearray)):
+        given = type(numbers).__name__
+        raise Error("invalid_argument", f"{name}: must be a list or an array, not {given}")
     try:
-        return array(kind, numbers.tolist() if hasattr(numbers, "tolist") else numbers)
+        values = numbers.tolist() if hasattr(numbers, "tolist") else list(numbers)
+        others = set(map(type, values)) - {int, float}
+        if is_bool(numbers) or (others and any(map(is_bool, values))):
+            raise TypeError("must be numbers, not bools; give the indices of a mask's true values")
+        return array(kind, values)
     except (TypeError, OverflowError) as error:
         raise Error("invalid_argument", f"{name}: {error}") from None
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import millrace
 from millrace import Order
-from support import HAS_NUMPY, Images, labels, loader
+from support import HAS_NUMPY, Images, labels, loader, needs_torch
 
 
 def epoch(order, records=None, **options):
@@ -76,6 +76,19 @@ class OrderTest(unittest.TestCase):
 
         self.assertEqual(epoch(Order.sequential().subset(numpy.arange(4, 7))), [4, 5, 6])
         self.assertEqual({*epoch(Order.weighted(numpy.eye(20)[2]))}, {2})
+        mask = numpy.arange(20) > 15
+        for numbers in (mask, list(mask), mask[:0]):
+            with self.assertRaisesRegex(millrace.Error, "indices: must be numbers, not bools"):
+                Order.sequential().subset(numbers)
+
+    @needs_torch
+    def test_refuses_masks_of_torch(self):
+        import torch
+
+        self.assertEqual(epoch(Order.sequential().subset(torch.arange(4, 7))), [4, 5, 6])
+        for numbers in (torch.arange(20) > 15, list(torch.arange(20) > 15)):
+            with self.assertRaisesRegex(millrace.Error, "indices: must be numbers, not bools"):
+                Order.sequential().subset(numbers)
 
     def test_refuses_as_cpp_does(self):
         order = Order.sequential()
@@ -89,6 +102,10 @@ class OrderTest(unittest.TestCase):
             (lambda: Order.bucketed_by("", group_records=2), "has no name"),
             (lambda: order.subset([]), "the subset is empty"),
             (lambda: order.subset([-1]), "indices: "),
+            (lambda: order.subset([True, False]), "indices: must be numbers, not bools; give the"),
+            (lambda: order.subset(bytes(8)), "indices: must be a list or an array, not bytes"),
+            (lambda: Order.weighted(b"ab"), "weights: must be a list or an array, not bytes"),
+            (lambda: Order.weighted(bytearray(8)), "must be a list or an array, not bytearray"),
             (lambda: order.filtered(3, lambda _: False), "the filter keeps none of 3 records"),
             (lambda: order.repeated(0), "repeated 0 times"),
             (lambda: order.repeated(2**64), "times is 18446744073709551616, must be"),
