@@ -7,6 +7,7 @@ import ctypes
 import itertools
 import os
 import struct
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from ctypes import byref, c_void_p
 from typing import Any, Protocol, Union
@@ -15,15 +16,18 @@ from . import structs
 from .failures import Failure, text_of, write
 from .library import BadRecord, Error, Handle, json_of, new_handle, text
 
-# The value of a record's field. A number is stored as int64, as labels are; a text as UTF-8.
+# Marks of a byte order in formats of buffers.
+FOREIGN_ORDER = ">!" if sys.byteorder == "little" else "<"
+
+# The value of a record's field. An integer is stored as int64, as labels are; a text as UTF-8.
 FieldValue = Union[bytes, bytearray, memoryview, int, str, Any]
 
 
 class Records(Protocol):
     """Numbered records in Python, such as a map-style dataset of PyTorch.
 
-    `records[index]` returns a mapping from names of fields to bytes, buffers, numbers or texts. The
-    presets of recipes read "image", an encoded image, and "label", a number. Several threads call
+    `records[index]` returns a mapping from names of fields to bytes, arrays, integers or texts. The
+    presets of recipes read "image", an encoded image, and "label", an integer. Several threads call
     it, one at a time, since each holds the GIL.
     """
 
@@ -239,16 +243,23 @@ def report(error: Any, failed: BaseException, owner: Owner, status: int) -> int:
 
 
 def stored(value: Any) -> bytes:
-    """Returns the bytes of a field's value."""
+    """Returns the bytes of a field's value. Raises `TypeError` for numbers that are not integers,
+    and for a foreign byte order."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, str):
         return value.encode()
-    if isinstance(value, (bytearray, memoryview)):
-        return bytes(value)
-    if hasattr(value, "__index__") and getattr(value, "shape", ()) == ():
+    shape = getattr(value, "shape", ())
+    if hasattr(value, "__index__") and shape == ():
         return struct.pack("<q", value.__index__())
-    return memoryview(value).tobytes()
+    if isinstance(value, (float, complex)) or (hasattr(value, "dtype") and shape == ()):
+        raise TypeError(
+            f"{value!r} is a number, but not an integer; give an integer, an array or its bytes"
+        )
+    view = memoryview(value)
+    if any(mark in FOREIGN_ORDER for mark in view.format):
+        raise TypeError(f"the array has a foreign byte order (its format is {view.format!r})")
+    return view.tobytes()
 
 
 class Reader(Owner):

@@ -25,6 +25,8 @@ FORMATS = {
     "uint8": "B", "int8": "b", "uint16": "H", "int16": "h", "uint32": "I", "int32": "i",
     "uint64": "Q", "int64": "q", "bool": "?", "float16": "e", "float32": "f", "float64": "d",
 }  # fmt: skip
+# Types of values that are the bytes of any dtype.
+BYTES = (bytes, bytearray, memoryview)
 ITEM_BYTES = {name: struct.calcsize(form) for name, form in FORMATS.items()} | {"bfloat16": 2}
 
 
@@ -226,6 +228,8 @@ def sample_bytes(field: FieldSpec, value: Any) -> tuple[bytes, int]:
     form = FORMATS.get(field.dtype)
     if hasattr(value, "numpy"):
         value = value.numpy()
+    if field.dtype == "bfloat16" and str(getattr(value, "dtype", "")) == "bfloat16":
+        value, form = value.view("uint16"), "H"  # which NumPy shows as a buffer
     if isinstance(value, (int, float)):
         value = [value]
     if isinstance(value, (list, tuple)):
@@ -236,7 +240,7 @@ def sample_bytes(field: FieldSpec, value: Any) -> tuple[bytes, int]:
         view = memoryview(value)
         data = view.tobytes()
         kind = view.format.lstrip("@=<").replace("l", "q").replace("L", "Q")
-        if kind not in ("B", "c", form):
+        if kind != form and not (kind in ("B", "c") and isinstance(value, BYTES)):
             raise ValueError(f"{field.name}: the value has the format {kind!r}, not {field.dtype}")
         if kind == form and (view.shape or ())[1:] != tuple(field.shape[1:]):
             raise ValueError(f"{field.name}: the value has the shape {view.shape}")

@@ -2,6 +2,8 @@
 """Datasets and transforms in Python."""
 
 import gc
+import importlib.util
+import struct
 import unittest
 
 import millrace
@@ -20,6 +22,7 @@ class Texts:
         return {"number": memoryview(number), "letters": "é" * index, "label": index}
 
 
+HAS_BFLOAT16 = importlib.util.find_spec("ml_dtypes") is not None
 NUMBER = millrace.FieldSpec("number", "int16")
 LETTERS = millrace.FieldSpec("letters", "uint8", (10,), variable=True)
 
@@ -76,6 +79,25 @@ class DatasetTest(unittest.TestCase):
         batch = next(loader(Arrays(), raw))
         self.assertEqual(batch["wide"].numpy()[1].tolist(), [[1, 4], [2, 5], [3, 6]])
         self.assertEqual(labels(batch), [0, 1, 2, 3])
+
+    @needs_numpy
+    def test_refuses_values_whose_bytes_would_be_another_number(self):
+        import numpy
+
+        for value, message in [
+            (2.0, "is a number, but not an integer"),
+            (numpy.float64(2), "is a number, but not an integer; give an integer"),
+            (numpy.array(2.0), "only integer"),
+            (numpy.array([2], ">i8"), "the array has a foreign byte order .its format is '>q'"),
+            (memoryview(numpy.array([2], ">i8")), "a foreign byte order"),
+        ]:
+            records = [{"image": Images()[0]["image"], "label": value}] * 4
+            with self.subTest(repr(value)):
+                with self.assertRaisesRegex(millrace.Error, message):
+                    next(loader(records))
+        for value in (numpy.array(2, ">i8"), numpy.int8(2), numpy.array([2], "<i8")):
+            records = [{"image": Images()[0]["image"], "label": value}] * 4
+            self.assertEqual(labels(next(loader(records))), [2] * 4)
 
     def test_an_exception_ends_the_run_as_its_cause(self):
         train = loader(Failing(ValueError("out of paper")))
@@ -182,6 +204,26 @@ class TransformTest(unittest.TestCase):
         with self.assertRaises(type(failure)):
             millrace.bench(loader(epochs=None), fail, warmup=0, batches=1)
 
+    def test_takes_the_bytes_of_any_dtype(self):
+        field = millrace.FieldSpec("pair", "int16", (2,))
+        data = struct.pack("<2h", 3, -4)
+        for value in (data, bytearray(data), memoryview(data), memoryview(data).cast("c")):
+            transform = millrace.Transform([field], lambda *_: {"pair": value})
+            self.assertEqual(values(next(loader(recipe=transform))["pair"])[:2], [3, -4])
+
+    @unittest.skipUnless(HAS_BFLOAT16, "ml_dtypes is not installed")
+    def test_takes_arrays_of_bfloat16(self):
+        import ml_dtypes
+        import numpy
+
+        field = millrace.FieldSpec("pair", "bfloat16", (2,))
+        array = numpy.array([3, -0.5], ml_dtypes.bfloat16)
+        transform = millrace.Transform([field], lambda *_: {"pair": array})
+        pairs = next(loader(recipe=transform))["pair"].numpy()
+        self.assertEqual(pairs.astype(float).tolist(), [[3, -0.5]] * 4)
+        self.assertIn("the format 'H', not bfloat16",
+                      self.failure_of(array.view("uint16"), field))
+
     def failure_of(self, value, field):
         transform = millrace.Transform([field], lambda record, _: {field.name: value})
         with self.assertRaises(millrace.Error) as raised:
@@ -203,6 +245,11 @@ class TransformTest(unittest.TestCase):
 
             self.assertIn("the format 'H', not int16",
                           self.failure_of(numpy.zeros(2, numpy.uint16), pair))
+            numbers = numpy.arange(4, dtype=numpy.uint8)
+            variable = millrace.FieldSpec("numbers", "float32", (4,), variable=True)
+            self.assertIn("the format 'B', not float32", self.failure_of(numbers, variable))
+            self.assertIn("the format '>h', not int16",
+                          self.failure_of(numpy.zeros(2, ">i2"), pair))
             square = millrace.FieldSpec("square", "uint8", (2, 2))
             self.assertIn("the value has the shape (4,)",
                           self.failure_of(numpy.zeros(4, numpy.uint8), square))
