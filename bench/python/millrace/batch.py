@@ -52,6 +52,14 @@ class Run:
         self.layouts: dict[tuple[int, int, bytes], Layout] = {}
 
 
+def refuse_copy(self: Field | Batch) -> Any:
+    """Raises `TypeError`: a copy of the handle would show the batches that come later."""
+    raise TypeError(
+        f"a millrace.{type(self).__name__} cannot be pickled or copied; copy the arrays of its "
+        "fields, for example numpy().copy() or torch().clone()"
+    )
+
+
 class Field:
     """One field of all samples of a batch, for example its images.
 
@@ -61,6 +69,7 @@ class Field:
     """
 
     __slots__ = ("_batch", "_name")
+    __reduce__ = refuse_copy  # copy.copy and copy.deepcopy call it, too
 
     def __init__(self, batch: Batch, name: bytes) -> None:
         self._batch = batch
@@ -201,6 +210,7 @@ class Batch(Mapping[str, Field]):
     """
 
     __slots__ = ("_facts", "_handle", "_run", "_stream")
+    __reduce__ = refuse_copy
 
     def __init__(self, run: Run, stream: int) -> None:
         self._handle = c_void_p()
@@ -209,8 +219,9 @@ class Batch(Mapping[str, Field]):
         self._facts: structs.BatchFacts | None = None
 
     def __del__(self, free: Any = FUNCTIONS["batch_free"]) -> None:
-        if self._handle:
-            free(self._handle)
+        handle = getattr(self, "_handle", None)  # None if the constructor has not run
+        if handle:
+            free(handle)
 
     def __getitem__(self, name: str) -> Field:
         try:

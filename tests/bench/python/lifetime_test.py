@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import millrace
@@ -109,6 +110,20 @@ class LifetimeTest(unittest.TestCase):
             for function in (pickle.dumps, copy.deepcopy):
                 with self.assertRaisesRegex(TypeError, "cannot be pickled"):
                     function(value)
+
+    def test_batches_cannot_be_pickled_or_copied(self):
+        batch = next(loader())
+        for value in (batch, batch["label"]):
+            for function in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.assertRaisesRegex(TypeError, "cannot be pickled or copied"):
+                    function(value)
+        self.assertEqual(labels(batch), [0, 1, 2, 3])
+
+    def test_a_batch_without_its_constructor_is_collected(self):
+        with unittest.mock.patch("sys.unraisablehook") as told:
+            millrace.Batch.__new__(millrace.Batch)
+            gc.collect()
+        told.assert_not_called()
 
     def test_loaders_broken_off_leave_nothing(self):
         def break_off(count):
