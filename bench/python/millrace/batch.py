@@ -150,6 +150,16 @@ class Field:
 
         return array.view(ml_dtypes.bfloat16)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Serves `numpy.asarray`, which copies only if `dtype` or `copy` asks for it. Raises as
+        `numpy()`, and `ValueError` if `copy` is False, but `dtype` is another one."""
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"the field {self.name} is {array.dtype}; {dtype} needs a copy")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
     def __dlpack_device__(self) -> tuple[int, int]:
         facts = self._facts()
         return facts.device_type, facts.device_id

@@ -74,6 +74,25 @@ class FieldTest(unittest.TestCase):
         self.assertEqual(numpy.from_dlpack(batch["int16"]).tolist(), [[0, 1], [1, 2]])
 
     @needs_numpy
+    def test_numpy_makes_arrays_of_fields(self):
+        import numpy
+
+        batch = of_all_types()
+        for spec in FIELDS:
+            array = numpy.asarray(batch[spec.name])
+            self.assertEqual((array.dtype, array.shape), (numpy.dtype(spec.dtype), (2, 2)))
+        field = batch["int64"]
+        copies = [numpy.array(field), field.__array__(copy=True),
+                  numpy.asarray(field, dtype="float32"), field.__array__("float32", copy=None)]
+        numpy.asarray(field)[0, 0] = 7
+        field.__array__("int64", copy=False)[0, 1] = 8
+        self.assertEqual(values(field), [7, 8, 1, 2])
+        self.assertEqual([one.tolist() for one in copies], [[[0, 1], [1, 2]]] * 4)
+        self.assertEqual([one.dtype for one in copies], ["int64", "int64", "float32", "float32"])
+        with self.assertRaisesRegex(ValueError, "int64 is int64; float32 needs a copy"):
+            field.__array__("float32", copy=False)
+
+    @needs_numpy
     def test_bfloat16_needs_a_package(self):
         field = next(loader(dtype="bfloat16"))["image"]
         try:
@@ -156,8 +175,11 @@ class LifetimeOfBatchesTest(unittest.TestCase):
 
     @needs_numpy
     def test_numpy_arrays_keep_their_batch(self):
+        import numpy
+
         self.assertEqual(self.slots_left(lambda batch: batch["label"].numpy()), 1)
         self.assertEqual(self.slots_left(lambda batch: batch["label"].numpy()[1:][:1]), 1)
+        self.assertEqual(self.slots_left(lambda batch: numpy.asarray(batch["label"])), 1)
         self.assertEqual(self.slots_left(lambda batch: batch["label"].numpy().copy()), 2)
 
     @needs_torch
