@@ -132,6 +132,8 @@ def plain(value: Any) -> Any:
     """Returns a value that JSON knows, of one of NumPy's or PyTorch's numbers, arrays or dtypes."""
     if isinstance(value, Mapping):
         return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, type):
+        return value.__name__  # numpy.float16
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, (str, int, float)):

@@ -7,7 +7,7 @@ import time
 import unittest
 
 import millrace
-from support import AS_THEY_ARE, Images, PackedTest, labels, loader, values
+from support import AS_THEY_ARE, Images, PackedTest, labels, loader, needs_numpy, values
 
 
 def count(batches):
@@ -136,6 +136,15 @@ class LoaderTest(unittest.TestCase):
         self.assertEqual(values(batch["image"])[::64], [0, 1, 2, 1, 2, 3, 2, 3, 4])
         [batch] = loader(Images(3), conversion={"dtype": "bfloat16"})
         self.assertEqual(batch["image"].dtype, "bfloat16")
+
+    @needs_numpy
+    def test_takes_dtypes_of_numpy(self):
+        import numpy
+
+        for dtype in (numpy.float16, numpy.dtype("float16")):
+            self.assertEqual(next(loader(dtype=dtype))["image"].dtype, "float16")
+        with self.assertRaisesRegex(millrace.Error, 'dtype" is "int8", must be one of'):
+            loader(dtype=numpy.int8)
 
     def test_reports(self):
         train = loader()
