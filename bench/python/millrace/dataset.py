@@ -207,6 +207,8 @@ def concat_datasets(parts: Iterable[DatasetLike]) -> Dataset:
     The fields are those that all parts have. Raises `Error` without parts, and if two of them
     name different classes.
     """
+    if isinstance(parts, (str, bytes)):
+        raise Error("invalid_argument", f"parts is {parts!r}, must be a list of datasets or paths")
     self = Dataset.__new__(Dataset)
     self.failures, self._facts = [], None
     self.parts = tuple(dataset_of(part) for part in parts)

@@ -191,6 +191,12 @@ class JoinedTest(unittest.TestCase):
             millrace.concat_datasets([])
         self.assertEqual(raised.exception.code, "invalid_argument")
 
+    def test_refuses_a_path_in_place_of_parts(self):
+        for path in ("photos.lmdb", b"photos.lmdb"):
+            message = "parts is b?'photos.lmdb', must be a list of datasets or paths"
+            with self.assertRaisesRegex(millrace.Error, message):
+                millrace.concat_datasets(path)
+
     def test_keeps_the_cause_of_a_failing_part(self):
         joined = millrace.concat_datasets([Labelled(2, 0), Failing(3)])
         with self.assertRaisesRegex(millrace.Error, "no record 0") as raised:
