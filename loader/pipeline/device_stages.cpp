@@ -3,25 +3,48 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "device/image_stages.h"
 #include "pipeline/checked_device.h"
 
 namespace millrace {
+namespace {
 
-DeviceStages::DeviceStages(Device& device, const SlotLayout& host,
-                           const std::optional<std::size_t>& field, HostWorkers* workers)
+/// Returns the parameters that all conversions of the field share.
+ConversionWork work_of(const Shape& shape, const Conversion& conversion) {
+  const std::size_t channels = shape.rank() - 1;  // the axis of the channels
+  return {.height = shape[channels - 2],
+          .width = shape[channels - 1],
+          .channels = shape[channels],
+          .dtype = conversion.dtype,
+          .layout = conversion.layout,
+          .mean = conversion.mean,
+          .std = conversion.std};
+}
+
+}  // namespace
+
+DeviceStages::DeviceStages(Device& device, const SlotLayout& host, const BatchFields& fields,
+                           const std::optional<Conversion>& conversion, HostWorkers* workers)
     : host_(host), workers_(workers) {
-  if (!field) return;
-  field_ = *field;
-  stages_ = host.spec().fields()[field_].device_stages;
-  if (stages_.empty()) return;
+  if (!fields.image()) return;
+  field_ = *fields.image();
+  const FieldSpec& field = host.spec().fields()[field_];
+  stages_ = field.device_stages;
+  own_ = stages_.size();
+  const ImageFields images{fields.flips(), fields.erases(), fields.mixes()};
+  const ConversionWork work = work_of(field.shape, *conversion);
+  if (auto mix = mix_stage(work, images)) stages_.push_back(std::move(mix));
+  stages_.push_back(conversion_stage(work, images, field.shape.rank() == 4 ? field.shape[0] : 1));
   fields_.resize(host.spec().fields().size());
+  if (own_ == 0) return;
   std::size_t samples = 0;
   for (std::size_t number = 0; number < host.micro_batches().count; ++number)
     samples =
         std::max(samples, host.micro_batches().samples_of(number, host.micro_batches().samples));
   const std::size_t bytes = host.piece(field_, 0, 1).bytes * samples;
-  for (std::size_t n = 0; n < std::min(stages_.size(), results_.size()); ++n)
+  for (std::size_t n = 0; n < std::min(own_, results_.size()); ++n)
     results_[n] = checked_device_memory(device, bytes);
   std::size_t scratch = 0;
   for (const auto& stage : stages_) scratch = std::max(scratch, stage->scratch_bytes(samples));
@@ -43,16 +66,21 @@ std::size_t DeviceStages::bytes() const {
 }
 
 void DeviceStages::launch(std::size_t stage, Stream& stream, std::byte* base, std::size_t first,
-                          std::size_t count, const std::byte* from) {
+                          std::size_t count, std::byte* output) {
   for (std::size_t field = 0; field < fields_.size(); ++field)
     fields_[field] = base + host_.piece(field, first, count).offset;
-  const bool packed = stage == 0 && host_.packed_field() == field_;
+  const std::size_t before = std::min(stage, own_);
+  std::byte* const from =
+      before == 0 ? base + host_.piece(field_, first, count).offset : result_of(before - 1);
+  std::byte* to = stage < own_ ? result_of(stage) : from;
+  if (stage + 1 == stages_.size()) to = output;
+  const bool packed = stage == 0 && own_ > 0 && host_.packed_field() == field_;
   const std::byte* const offsets = packed ? host_.packed_offset(base, first) : nullptr;
   stages_[stage]->launch(
       stream, {.count = count,
                .from = from,
                .offsets = reinterpret_cast<const std::uint32_t*>(offsets),
-               .to = result_of(stage),
+               .to = to,
                .marks = stage == 0 ? reinterpret_cast<std::uint8_t*>(marks_.data()) : nullptr,
                .scratch = scratch_.data(),
                .fields = fields_,
@@ -66,7 +94,7 @@ void DeviceStages::begin(Stream& stream, std::byte* base, std::size_t first, std
     has_zeros_ = true;
   }
   if (marks()) stream.copy_on_device(marks_.data(), zeros_.data(), count);
-  launch(0, stream, base, first, count, base + host_.piece(field_, first, count).offset);
+  launch(0, stream, base, first, count, nullptr);
   if (!marks()) return;
   stream.copy_to_host(host_marks_.data(), marks_.data(), count);
   stream.record(*marked_);
@@ -76,14 +104,6 @@ void DeviceStages::replace(Stream& stream, std::size_t number, const std::byte* 
   const std::size_t bytes = host_.piece(field_, 0, 1).bytes;
   stream.copy(result_of(0) + number * bytes, result, bytes);
   record_replaced(stream);
-}
-
-std::byte* DeviceStages::finish(Stream& stream, std::byte* base, std::size_t first,
-                                std::size_t count) {
-  if (stages_.empty()) return base + host_.piece(field_, first, count).offset;
-  for (std::size_t stage = 1; stage < stages_.size(); ++stage)
-    launch(stage, stream, base, first, count, result_of(stage - 1));
-  return result_of(stages_.size() - 1);
 }
 
 }  // namespace millrace

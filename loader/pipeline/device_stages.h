@@ -12,22 +12,28 @@
 #include <span>
 #include <vector>
 
+#include "pipeline/batch_fields.h"
 #include "pipeline/slots/slot_layout.h"
 
 namespace millrace {
 
-/// The stages of one field and their device memory. One stream uses them, for one micro-batch after
-/// the other: `begin`, `wait_for_marks` and `replace` if they mark samples, `finish`.
+/// The stages of the converted field, in order, and their device memory: the field's own ones
+/// (`FieldSpec::device_stages`), erasing and mixing in place, the conversion. One stream uses them,
+/// for one micro-batch after the other: `begin`, and `wait_for_marks` and `replace` if they mark
+/// samples; then `launch` for each stage from `early` on.
 class DeviceStages {
  public:
-  /// Allocates memory for the samples of a micro-batch of `host`. `field` is the converted field,
-  /// if the batch has one.
-  DeviceStages(Device& device, const SlotLayout& host, const std::optional<std::size_t>& field,
-               HostWorkers* workers);
+  /// Allocates memory for the samples of a micro-batch of `host`. Without `conversion` the list is
+  /// empty.
+  DeviceStages(Device& device, const SlotLayout& host, const BatchFields& fields,
+               const std::optional<Conversion>& conversion, HostWorkers* workers);
 
   std::size_t bytes() const;
-  bool empty() const { return stages_.empty(); }
-  const char* first_name() const { return stages_.front()->name(); }
+  std::size_t size() const { return stages_.size(); }
+  const char* name(std::size_t stage) const { return stages_[stage]->name(); }
+  /// Number of stages that `begin` enqueues, as they need no device slot: the field's first own
+  /// stage, if it has one.
+  std::size_t early() const { return own_ > 0 ? 1 : 0; }
   /// Whether the first stage marks samples.
   bool marks() const { return marks_.data() != nullptr; }
 
@@ -46,20 +52,21 @@ class DeviceStages {
   bool wait_for_replaced(std::chrono::nanoseconds timeout) const {
     return replaced_->wait(timeout);
   }
-  /// Enqueues the other stages. Returns the place of the field's first sample afterwards. A field
-  /// without stages stays in the slot.
-  std::byte* finish(Stream& stream, std::byte* base, std::size_t first, std::size_t count);
+  /// Enqueues one stage. `output` is where the last one writes the field of the first sample.
+  void launch(std::size_t stage, Stream& stream, std::byte* base, std::size_t first,
+              std::size_t count, std::byte* output);
 
  private:
-  void launch(std::size_t stage, Stream& stream, std::byte* base, std::size_t first,
-              std::size_t count, const std::byte* from);
+  /// Returns the result of one of the field's own stages.
   std::byte* result_of(std::size_t stage) { return results_[stage % results_.size()].data(); }
 
   const SlotLayout host_;
   HostWorkers* const workers_;
   std::size_t field_ = 0;
   std::vector<std::shared_ptr<const DeviceStage>> stages_;
-  /// Results of even and odd stages.
+  /// Number of the field's own stages, which come first.
+  std::size_t own_ = 0;
+  /// Results of even and odd stages of these.
   std::array<Memory, 2> results_;
   Memory scratch_;
   /// One byte per sample: the marks, and zeros that are copied there first.

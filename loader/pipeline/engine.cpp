@@ -244,6 +244,10 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
                                                options.slots.read_ahead, options.slots.epoch_break);
   }
 
+  auto upload =
+      copying ? std::make_unique<Upload>(device_, made, handed_out, fields, options.conversion,
+                                         options.slots.prefetch, sample_workers_, trace != nullptr)
+              : nullptr;
   queues_ = std::make_shared<SlotQueues>(
       SlotQueues::Run{
           .micro_batches = micro_batches,
@@ -257,13 +261,10 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
           .keeps_records = made.packed_field().has_value()},
       Slots{device_, make_host_slots(options.slots.prefetch, made, *runtime_, *device_,
                                      sample_workers_->nodes())},
-      RunMeter(trace, group, copying && (options.conversion || micro_batches.count > 1), started));
+      RunMeter(trace, group, copying ? upload->timed() : std::vector<std::string>(), started));
   if (copying)
     delivery_ = std::make_shared<CopyDelivery>(
-        queues_, *device_,
-        std::make_unique<Upload>(device_, made, handed_out, fields, options.conversion,
-                                 options.slots.prefetch, sample_workers_),
-        options.slots.device_slots, handed_out.bytes(),
+        queues_, *device_, std::move(upload), options.slots.device_slots, handed_out.bytes(),
         MakeAgain{.sample =
                       [workers = sample_workers_, queues = queues_.get()](HostSlot& host,
                                                                           std::size_t sample) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/upload.h"
 
-#include <millrace/mix_work.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -35,43 +33,37 @@ bool drain_stream(Device& device, Stream& stream,
 
 Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const SlotLayout& batch,
                const BatchFields& fields, const std::optional<Conversion>& conversion,
-               std::size_t hosts, std::shared_ptr<HostWorkers> workers)
+               std::size_t hosts, std::shared_ptr<HostWorkers> workers, bool each_stage)
     : device_(std::move(device)),
       host_(host),
       batch_(batch),
       image_(fields.image()),
-      flips_(fields.flips()),
-      erases_(fields.erases()),
-      mixes_(fields.mixes()),
       workers_(std::move(workers)),
-      stages_(*device_, host_, image_, workers_.get()),
+      stages_(*device_, host_, fields, conversion, workers_.get()),
       copy_stream_(checked_stream(*device_)) {
   if (!image_ && host_.micro_batches().count == 1) return;
   for (StagingSlot& slot : staging_)
     slot = {checked_device_memory(*device_, host_.bytes()), checked_event(*device_)};
+  const std::size_t early = stages_.early();
+  if (early > 0) timed_.emplace_back(stages_.name(0));
+  if (each_stage && stages_.size() > early + 1) {
+    timed_.emplace_back("move");
+    for (std::size_t stage = early; stage < stages_.size(); ++stage)
+      timed_.emplace_back(stages_.name(stage));
+  } else {
+    timed_.emplace_back("convert");
+  }
   rounds_.resize(hosts + staging_.size());
   for (Round& round : rounds_) {
     round.arrived = checked_timed_event(*device_);
-    for (std::size_t number = 0; number < host_.micro_batches().count; ++number)
-      round.conversions.push_back({checked_timed_event(*device_), checked_timed_event(*device_)});
-    if (stages_.empty()) continue;
-    for (Round::Conversion& conversion : round.conversions) {
-      conversion.stage_begin = checked_timed_event(*device_);
-      conversion.stage_end = checked_timed_event(*device_);
+    round.micro_batches.resize(host_.micro_batches().count);
+    for (Round::MicroBatch& micro_batch : round.micro_batches) {
+      for (std::size_t point = early; point <= timed_.size(); ++point)
+        micro_batch.points.push_back(checked_timed_event(*device_));
+      if (early == 0) continue;
+      micro_batch.early_begin = checked_timed_event(*device_);
+      micro_batch.early_end = checked_timed_event(*device_);
     }
-  }
-  if (image_) {
-    const Shape& shape = host_.spec().fields()[*image_].shape;
-    const std::size_t channels = shape.rank() - 1;  // the axis of the channels
-    images_per_sample_ = shape.rank() == 4 ? shape[0] : 1;
-    work_ = {.height = shape[channels - 2],
-             .width = shape[channels - 1],
-             .channels = shape[channels],
-             .dtype = conversion->dtype,
-             .layout = conversion->layout,
-             .mean = conversion->mean,
-             .std = conversion->std,
-             .workers = workers_.get()};
   }
   convert_stream_ = checked_stream(*device_);
 }
@@ -97,16 +89,16 @@ std::size_t Upload::copy(HostSlot& host, std::size_t micro_batch) {
                        piece.bytes);
   copy_stream_->record(*host.copies[micro_batch].end);
   const std::size_t samples = host_.micro_batches().samples_of(micro_batch, host.plan.size);
-  if (stages_.empty()) return piece.bytes;
-  const ProfilerRange range(device_->profiler(), stages_.first_name(), host.plan.number);
+  if (stages_.early() == 0) return piece.bytes;
+  const ProfilerRange range(device_->profiler(), stages_.name(0), host.plan.number);
   make_room_for_round(micro_batch);
   convert_stream_->wait(*host.copies[micro_batch].end);
-  const Round::Conversion& conversion = round().conversions[micro_batch];
-  convert_stream_->record(*conversion.stage_begin);
+  const Round::MicroBatch& timed = round().micro_batches[micro_batch];
+  convert_stream_->record(*timed.early_begin);
   if (samples > 0)
     stages_.begin(*convert_stream_, staging().memory.data(),
                   host_.micro_batches().begin(micro_batch), samples);
-  convert_stream_->record(*conversion.stage_end);
+  convert_stream_->record(*timed.early_end);
   return piece.bytes;
 }
 
@@ -153,19 +145,22 @@ void Upload::convert(HostSlot& host, OutputSlot& output, std::size_t micro_batch
     for (std::size_t use = 0; use < output.used; ++use)
       convert_stream_->wait(*output.uses[use].done);
   }
-  convert_stream_->record(*round.conversions[micro_batch].begin);
+  auto point = round.micro_batches[micro_batch].points.begin();
+  convert_stream_->record(**point++);
   const std::size_t first = host_.micro_batches().begin(micro_batch);
   const std::size_t count = host_.micro_batches().samples_of(micro_batch, host.plan.size);
   if (count > 0) {
+    const ProfilerRange range(image_ ? device_->profiler() : nullptr, "move", host.plan.number);
     move_fields(output.base, first, count);
-    if (image_) {
-      std::byte* const in = staging().memory.data();
-      std::byte* const images = stages_.finish(*convert_stream_, in, first, count);
-      mix_images(images, in, first, count);
-      convert_images(images, in, output.base, first, count);
-    }
   }
-  convert_stream_->record(*round.conversions[micro_batch].end);
+  for (std::size_t stage = stages_.early(); stage < stages_.size(); ++stage) {
+    if (times_each()) convert_stream_->record(**point++);
+    if (count == 0) continue;
+    const ProfilerRange range(device_->profiler(), stages_.name(stage), host.plan.number);
+    stages_.launch(stage, *convert_stream_, staging().memory.data(), first, count,
+                   output.base + batch_.piece(*image_, first, count).offset);
+  }
+  convert_stream_->record(**point);
   convert_stream_->record(*output.copied[micro_batch]);
   if (micro_batch + 1 < host_.micro_batches().count) return;
   convert_stream_->record(*staging().converted);
@@ -196,56 +191,28 @@ void Upload::move_fields(std::byte* base, std::size_t first, std::size_t count) 
   }
 }
 
-/// Erases and mixes images, before the conversion reads them. Their other fields lie in the staging
-/// slot at `in`.
-void Upload::mix_images(std::byte* images, std::byte* in, std::size_t first, std::size_t count) {
-  if (!erases_ && !mixes_) return;
-  const auto at = [&](std::size_t field) { return in + host_.piece(field, first, count).offset; };
-  const auto numbers = [&](const std::optional<std::size_t>& field) {
-    return field ? reinterpret_cast<const std::int32_t*>(at(*field)) : nullptr;
-  };
-  convert_stream_->launch(
-      MixWork{.images = reinterpret_cast<std::uint8_t*>(images),
-              .flips = flips_ ? reinterpret_cast<const std::uint8_t*>(at(*flips_)) : nullptr,
-              .erases = numbers(erases_),
-              .mixes = numbers(mixes_),
-              .samples = count,
-              .height = work_.height,
-              .width = work_.width,
-              .channels = work_.channels,
-              .workers = workers_.get()});
-}
-
-void Upload::convert_images(const std::byte* images, std::byte* in, std::byte* to,
-                            std::size_t first, std::size_t count) {
-  ConversionWork work = work_;
-  work.source = reinterpret_cast<const std::uint8_t*>(images);
-  work.destination = to + batch_.piece(*image_, first, count).offset;
-  if (flips_)
-    work.flips =
-        reinterpret_cast<const std::uint8_t*>(in + host_.piece(*flips_, first, count).offset);
-  work.samples = count * images_per_sample_;
-  convert_stream_->launch(work);
-}
-
 void Upload::take_conversions(std::vector<RunMeter::StreamWork>& into) {
   for (; oldest_round_ < next_round_; ++oldest_round_) {
     const Round& round = rounds_[oldest_round_ % rounds_.size()];
-    if (!round.conversions.back().end->complete()) return;
+    if (!round.micro_batches.back().points.back()->complete()) return;
     auto arrived_at = round.arrived->passed_at();
-    for (const Round::Conversion& conversion : round.conversions) {
-      if (conversion.stage_end != nullptr) {
-        const auto stage_began_at = conversion.stage_begin->passed_at();
-        const auto stage_ended_at = conversion.stage_end->passed_at();
-        if (stage_began_at && stage_ended_at)
-          into.push_back({*stage_began_at, *stage_began_at, *stage_ended_at, round.batch,
-                          stages_.first_name()});
+    for (const Round::MicroBatch& timed : round.micro_batches) {
+      std::size_t work = 0;
+      if (stages_.early() > 0) {
+        const auto began_at = timed.early_begin->passed_at();
+        const auto ended_at = timed.early_end->passed_at();
+        if (began_at && ended_at)
+          into.push_back({*began_at, *began_at, *ended_at, round.batch, work});
+        ++work;
       }
-      const auto began_at = conversion.begin->passed_at();
-      const auto ended_at = conversion.end->passed_at();
-      if (began_at && ended_at)
-        into.push_back({arrived_at.value_or(*began_at), *began_at, *ended_at, round.batch});
-      arrived_at.reset();
+      auto began_at = timed.points.front()->passed_at();
+      for (auto end = timed.points.begin() + 1; end != timed.points.end(); ++end, ++work) {
+        const auto ended_at = (*end)->passed_at();
+        if (began_at && ended_at)
+          into.push_back({arrived_at.value_or(*began_at), *began_at, *ended_at, round.batch, work});
+        arrived_at.reset();
+        began_at = ended_at;
+      }
     }
   }
 }

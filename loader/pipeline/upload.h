@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <millrace/conversion_work.h>
 #include <millrace/pipeline.h>
 
 #include <array>
@@ -11,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "pipeline/batch_fields.h"
@@ -33,19 +33,23 @@ namespace millrace {
 ///     convert stream:                            [copy] [done of the slot's last batch] convert
 ///
 /// So neither a slow conversion nor a busy device delays the next batch's copy. The convert stream
-/// also runs the field's device stages, the first one before its wait for the device slot. Only
-/// `drain` and the calls with a timeout wait for the device. One thread at a time may call it.
+/// moves the other fields, then runs the stages of the converted field (`DeviceStages`). A field's
+/// first own stage precedes the wait for the device slot. Only `drain` and the calls with a timeout
+/// wait for the device. One thread at a time may call it.
 class Upload {
  public:
   /// Allocates the staging slots if they are needed, for batches out of `hosts` host slots. If the
-  /// host is the device, `workers` help with conversions.
+  /// host is the device, `workers` help with conversions. `each_stage` = time every stage, which
+  /// takes an event more for each; otherwise the conversion's time includes those before it.
   Upload(std::shared_ptr<Device> device, const SlotLayout& host, const SlotLayout& batch,
          const BatchFields& fields, const std::optional<Conversion>& conversion, std::size_t hosts,
-         std::shared_ptr<HostWorkers> workers = nullptr);
+         std::shared_ptr<HostWorkers> workers = nullptr, bool each_stage = false);
 
   /// Whether batches go through staging slots.
   bool staged() const { return convert_stream_ != nullptr; }
   std::size_t staging_bytes() const;
+  /// Names of the works that are timed on the convert stream, in their order.
+  const std::vector<std::string>& timed() const { return timed_; }
 
   /// Enqueues the copy of a micro-batch into its staging slot, and its first device stage. They
   /// need no device slot yet. Only if `staged`. Returns the number of bytes.
@@ -72,7 +76,7 @@ class Upload {
   /// bytes copied from the host. Micro-batches come in order.
   std::size_t deliver(HostSlot& host, OutputSlot& output, std::size_t micro_batch);
 
-  /// Appends the conversions that have ended since the last call.
+  /// Appends the stages and conversions that have ended since the last call.
   void take_conversions(std::vector<RunMeter::StreamWork>& into);
   /// Whether some conversions have not been taken.
   bool converting() const { return oldest_round_ < next_round_; }
@@ -86,46 +90,39 @@ class Upload {
     /// Behind the conversion of the last batch in the slot.
     std::unique_ptr<Event> converted;
   };
-  /// Timed conversions of one batch.
+  /// Timed works on one batch.
   struct Round {
-    struct Conversion {
-      std::unique_ptr<Event> begin;
-      std::unique_ptr<Event> end;
-      /// Around the first device stage; null without one.
-      std::unique_ptr<Event> stage_begin{};
-      std::unique_ptr<Event> stage_end{};
+    struct MicroBatch {
+      /// Around the stage that needs no device slot; null without one.
+      std::unique_ptr<Event> early_begin{};
+      std::unique_ptr<Event> early_end{};
+      /// Begins of the other timed works, and the end of the last one.
+      std::vector<std::unique_ptr<Event>> points{};
     };
     std::uint64_t batch = 0;
     /// Behind the copy of the batch's first micro-batch. From then on the batch waited for its
     /// device slot.
     std::unique_ptr<Event> arrived;
-    /// One per micro-batch.
-    std::vector<Conversion> conversions;
+    std::vector<MicroBatch> micro_batches;
   };
 
   Round& round() { return rounds_[next_round_ % rounds_.size()]; }
   StagingSlot& staging() { return staging_[next_round_ % staging_.size()]; }
   SlotLayout::Piece piece_of(const HostSlot& host, std::size_t micro_batch) const;
   void make_room_for_round(std::size_t micro_batch);
+  /// Whether each stage that needs a device slot is timed by itself.
+  bool times_each() const { return timed_.size() > stages_.early() + 1; }
   void convert(HostSlot& host, OutputSlot& output, std::size_t micro_batch);
   void move_fields(std::byte* base, std::size_t first, std::size_t count);
-  void mix_images(std::byte* images, std::byte* in, std::size_t first, std::size_t count);
-  void convert_images(const std::byte* images, std::byte* in, std::byte* to, std::size_t first,
-                      std::size_t count);
 
   const std::shared_ptr<Device> device_;
   const SlotLayout host_;
   const SlotLayout batch_;
   const std::optional<std::size_t> image_;
-  const std::optional<std::size_t> flips_;
-  const std::optional<std::size_t> erases_;
-  const std::optional<std::size_t> mixes_;
   const std::shared_ptr<HostWorkers> workers_;
-  /// Parameters common to all conversions.
-  ConversionWork work_;
-  std::size_t images_per_sample_ = 1;
   std::array<StagingSlot, 2> staging_;
   DeviceStages stages_;
+  std::vector<std::string> timed_;
   /// One more than the number of conversions whose end the host may not know yet. A batch's host
   /// slot is free again only once its copy has passed. That copy comes after the conversion of the
   /// batch two before it.

@@ -58,10 +58,16 @@ StageReport stage_named(const Report& report, const char* name) {
   return stage == report.stages.end() ? StageReport{} : *stage;
 }
 
-/// Returns the device stage, or an idle one.
-StageReport stage_on_device(const Report& report) {
-  const StageReport* const stage = device_stage(report);
-  return stage == nullptr ? StageReport{} : *stage;
+/// Whether the stream of conversions runs the stage.
+bool converts(const StageReport& stage) {
+  return stage.name == "convert" || (stage.on_device && stage.name != "copy");
+}
+
+/// Returns the share of time in which the stream of conversions is busy.
+double converting(const Report& report) {
+  double occupancy = 0;
+  for (const StageReport& stage : report.stages) occupancy += converts(stage) ? stage.occupancy : 0;
+  return occupancy;
 }
 
 /// Shares of time that the verdict uses. The trainer's shares exclude the start, which ends with
@@ -70,8 +76,7 @@ struct Shares {
   double stall;
   double ahead;
   double copy;
-  double convert;
-  /// The stream of conversions: these and the device stage.
+  /// The stream of conversions: these and the device stages before them.
   double stream;
   double trainer;
   std::optional<double> idle;
@@ -88,8 +93,7 @@ Shares shares_of(const Report& report, std::optional<double> device_idle) {
   return {.stall = std::max(0.0, report.stall.total_ms - report.start_stall_ms) / milliseconds,
           .ahead = report.ahead.total_ms / milliseconds,
           .copy = stage_named(report, "copy").occupancy,
-          .convert = stage_named(report, "convert").occupancy,
-          .stream = stage_named(report, "convert").occupancy + stage_on_device(report).occupancy,
+          .stream = converting(report),
           .trainer = 1e3 * stage_named(report, "trainer").busy_seconds / milliseconds,
           .idle = device_idle};
 }
@@ -144,22 +148,31 @@ Verdict by_copy(const Report& report, const Shares& shares) {
                   "slow; more workers would not help.");
 }
 
+/// Returns how to take work from the stream of conversions, whose busiest stage is `stage`.
+std::string advice_for(const std::string& stage) {
+  if (stage == "convert")
+    return "The step's kernels and the conversion share the device: convert to a smaller type, or "
+           "increase device_slots, so that it can run ahead; more workers would not help.";
+  const std::string shared = "The step's kernels and " + stage + " share the device: ";
+  if (stage == "move") return shared + "take fewer bytes of other fields than the images.";
+  if (stage == "erase" || stage == "mix" || stage == "erase+mix")
+    return shared + "let workers do it (on = worker).";
+  return shared + "let workers make the samples (decode_on = worker).";
+}
+
 Verdict by_conversion(const Report& report, const Shares& shares) {
-  const StageReport stage = stage_on_device(report);
-  if (stage.occupancy > shares.convert)
-    return bound_by(Bound::convert, stage.name, stage.occupancy,
-                    stage.name + " on the device bounds the run: its stream is busy " +
-                        percent(shares.stream) + " of the time, " +
-                        percent(stage.occupancy / shares.stream) + " of it in " + stage.name +
-                        idle_text(shares),
-                    "The step's kernels and " + stage.name +
-                        " share the device: let workers make the samples (decode_on = worker).");
-  return bound_by(Bound::convert, "convert", shares.convert,
-                  "conversion on the device bounds the run: its stream is busy " +
-                      percent(shares.convert) + " of the time" + idle_text(shares),
-                  "The step's kernels and the conversion share the device: convert to a smaller "
-                  "type, or increase device_slots, so that it can run ahead; more workers would "
-                  "not help.");
+  const auto busy = [](const StageReport& stage) { return converts(stage) ? stage.occupancy : 0; };
+  const StageReport& stage = *std::ranges::max_element(report.stages, {}, busy);
+  const bool alone = stage.occupancy == shares.stream;
+  return bound_by(
+      Bound::convert, stage.name, stage.occupancy,
+      (stage.name == "convert" ? "conversion" : stage.name) +
+          " on the device bounds the run: its stream is busy " + percent(shares.stream) +
+          " of the time" +
+          (alone ? ""
+                 : ", " + percent(stage.occupancy / shares.stream) + " of it in " + stage.name) +
+          idle_text(shares),
+      advice_for(stage.name));
 }
 
 Verdict by_stream(const Report& report, const Shares& shares, double occupancy) {
@@ -295,7 +308,7 @@ Verdict by_prefetch(const Report& report, const Shares& shares) {
 
 const StageReport* device_stage(const Report& report) {
   const auto stage = std::ranges::find_if(report.stages, [](const StageReport& one) {
-    return one.on_device && one.name != "copy" && one.name != "convert";
+    return converts(one) && one.name != "move" && one.name != "convert";
   });
   return stage == report.stages.end() ? nullptr : &*stage;
 }

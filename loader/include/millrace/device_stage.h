@@ -20,7 +20,7 @@ namespace MILLRACE_API millrace {
 class DeviceStage {
  public:
   virtual ~DeviceStage() = default;
-  /// Name for messages.
+  /// Name for messages, the report, the trace and profilers. It must outlive the stage's pipelines.
   virtual const char* name() const = 0;
   /// Bytes of device memory that `launch` uses for `samples` samples, beside input and result. It
   /// must not decrease with `samples`. The report states it before the run starts

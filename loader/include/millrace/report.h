@@ -38,19 +38,20 @@ struct StageReport {
   /// made: its stalls.
   double waiting_input_seconds = 0;
   /// Time without room for output, summed over all lanes. Workers wait for a free host slot. "copy"
-  /// and "convert" wait for a free slot on the device. "stream" waits for room for a window.
+  /// and "convert" wait for a free slot on the device; with "move", that one waits instead of
+  /// "convert". "stream" waits for room for a window.
   /// "trainer" waits because it is ahead of the device.
   double waiting_output_seconds = 0;
   /// Busy / (lanes x seconds), 0 to 1.
   double occupancy = 0;
-  /// Its share of the time that workers spent on samples, 0 to 1. It is 0 for "stream", "copy",
-  /// "convert" and "trainer".
+  /// Its share of the time that workers spent on samples, 0 to 1. It is 0 for "stream", "trainer"
+  /// and stages of the device.
   double share = 0;
   /// Distribution of its durations. Workers take a duration for each sample, a batch transform for
-  /// each batch. "copy" and "convert" take one for each micro-batch. "trainer" takes the time
+  /// each batch. Stages of the device take one for each micro-batch. "trainer" takes the time
   /// between two calls of `next`. "stream" has none.
   Durations each{};
-  /// Whether a stream of the device runs the stage: "copy", a device stage, "convert".
+  /// Whether a stream of the device runs the stage: "copy", device stages, "convert".
   bool on_device = false;
 };
 
@@ -149,7 +150,7 @@ enum class Bound {
 /// The stage that bounds a run, the number that shows it, and advice.
 struct Verdict {
   Bound bound = Bound::trainer;
-  /// "step", "trainer", "read", a stage of the transform, "stream", "copy", a device stage,
+  /// "step", "trainer", "read", a stage of the transform, "stream", "copy", a stage of the device,
   /// "convert", "cores", "prefetch", "upload" or "hand over". "upload" is the work of enqueuing
   /// copies. "hand over" is the work of handing over a batch, which bounds the run if samples are
   /// cheap.
@@ -203,8 +204,11 @@ struct Report {
 
   /// Stages in the order of a batch's path: "read", the transform's own, the batch transform's,
   /// "copy", the first device stage (`DeviceStage::name`), "convert", "trainer". "copy" exists if
-  /// batches are copied. "convert" includes further device stages. It exists if batches are
-  /// converted, or if they have several micro-batches, which are joined on the device.
+  /// batches are copied. "convert" exists if batches are converted, or if they have several
+  /// micro-batches, which are joined on the device. It includes all that the device does between
+  /// the first device stage and the conversion. With a trace (`DebugOptions::trace`) these have
+  /// stages of their own, if there are any: "move" (copying the other fields), further device
+  /// stages, then "erase", "mix" or "erase+mix". These take one more event of the device each.
   std::vector<StageReport> stages;
   /// Number of workers on the nodes that the run uses.
   unsigned workers = 0;
@@ -246,7 +250,8 @@ struct Report {
   Verdict verdict;
 };
 
-/// Returns the stage that the device runs between copy and conversion; null without one.
+/// Returns the first stage but "move" that the device runs between copy and conversion; null
+/// without one.
 const StageReport* device_stage(const Report& report);
 
 /// Returns the report as a JSON object, for programs. Each key has the name of its member, but

@@ -36,9 +36,9 @@ struct FieldSpec {
   /// batch, on the device. These fields are int32 [8] and [5], as `MixWork` describes them.
   std::string erases{};
   std::string mixes{};
-  /// Stages that the device runs on this field, in this order, before the conversion. Workers fill
-  /// the field with the first stage's input. Such a field must be converted; otherwise the
-  /// pipeline's constructor throws.
+  /// Stages that the device runs on this field, in this order. Stages that erase and mix images
+  /// (`erases`, `mixes`) and the conversion follow. Workers fill the field with the first stage's
+  /// input. Such a field must be converted; otherwise the pipeline's constructor throws.
   std::vector<std::shared_ptr<const DeviceStage>> device_stages{};
 
   friend bool operator==(const FieldSpec& a, const FieldSpec& b) = default;

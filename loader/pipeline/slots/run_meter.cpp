@@ -13,14 +13,16 @@ double seconds_of(std::chrono::nanoseconds duration) {
 
 }  // namespace
 
-RunMeter::RunMeter(std::shared_ptr<Trace> trace, std::size_t group, bool converts,
-                   Clock::time_point started)
+RunMeter::RunMeter(std::shared_ptr<Trace> trace, std::size_t group,
+                   const std::vector<std::string>& conversions, Clock::time_point started)
     : trace_(std::move(trace)), started_(started), since_(started), returned_(started) {
+  for (const std::string& name : conversions)
+    conversions_.push_back({.name = name, .span = trace_ == nullptr ? "" : trace_->keep(name)});
   if (trace_ == nullptr) return;
   lanes_.planner = &trace_->add_lane(group, "planner", "plan");
   lanes_.upload_thread = &trace_->add_lane(group, "upload", "upload");
   lanes_.copies = &trace_->add_lane(group, "copies", "copy");
-  if (converts) lanes_.conversions = &trace_->add_lane(group, "conversions", "convert");
+  if (!conversions.empty()) lanes_.conversions = &trace_->add_lane(group, "conversions", "convert");
   lanes_.trainer = &trace_->add_lane(group, "trainer", "hand out");
   lanes_.free_slots = &trace_->add_lane(group, "free slots");
   lanes_.ready_batches = &trace_->add_lane(group, "ready batches");
@@ -53,10 +55,13 @@ void RunMeter::restart(Clock::time_point now, WorkerFigures base) {
   trainer_.clear();
   micro_batch_waits_ = {};
   timed_out_ = {};
-  for (StreamWorks* works : {&copies_, &conversions_, &device_stages_}) {
-    works->each.clear();
-    works->waits_seconds = 0;
-  }
+  clear(copies_);
+  for (StreamWorks& works : conversions_) clear(works);
+}
+
+void RunMeter::clear(StreamWorks& works) {
+  works.each.clear();
+  works.waits_seconds = 0;
 }
 
 void RunMeter::Levels::restart(Clock::time_point now) {
@@ -90,12 +95,11 @@ void RunMeter::uploaded(Clock::time_point begin, Clock::time_point end, std::uin
   copied_bytes_ += bytes;
 }
 
-void RunMeter::add(StreamWorks& works, Trace::Lane* lane, const char* name,
-                   const StreamWork& work) {
+void RunMeter::add(StreamWorks& works, Trace::Lane* lane, const StreamWork& work) {
   works.timed = true;
   if (work.end <= since_) return;
   const Clock::time_point begin = std::max(work.begin, since_);
-  add(lane, name, begin, work.end, work.batch);
+  add(lane, works.span, begin, work.end, work.batch);
   works.each.add(work.end - begin);
   // The stream was idle and the micro-batch available: it waited for its destination slot.
   works.waits_seconds +=
@@ -138,15 +142,6 @@ void RunMeter::waited_for_micro_batch(Clock::time_point asked, Clock::time_point
   micro_batch_waits_ += got - asked;
 }
 
-void RunMeter::converted(const StreamWork& work) {
-  if (work.stage == nullptr) return add(conversions_, lanes_.conversions, "convert", work);
-  if (device_stage_.empty()) {
-    device_stage_ = work.stage;
-    if (trace_ != nullptr) stage_span_ = trace_->keep(device_stage_);
-  }
-  add(device_stages_, lanes_.conversions, stage_span_, work);
-}
-
 void RunMeter::add_stall(std::chrono::nanoseconds waited) {
   stall_.add(waited);
   stalled_ += waited;
@@ -169,11 +164,9 @@ void RunMeter::fill(Report& report, const WorkerFigures& sample_workers,
   fill_workers(report, now);
   if (sample_workers.stream_busy)
     report.stages.push_back(stream_stage(*sample_workers.stream_busy, report.seconds));
-  if (copies_.timed) report.stages.push_back(stage_of(copies_, "copy", report.seconds));
-  if (device_stages_.timed)
-    report.stages.push_back(stage_of(device_stages_, device_stage_.c_str(), report.seconds));
-  if (conversions_.timed)
-    report.stages.push_back(stage_of(conversions_, "convert", report.seconds));
+  if (copies_.timed) report.stages.push_back(stage_of(copies_, report.seconds));
+  for (const StreamWorks& works : conversions_)
+    if (works.timed) report.stages.push_back(stage_of(works, report.seconds));
   report.stages.push_back(trainer_stage(report.seconds));
   const double active_seconds = report.active_workers * report.seconds;
   if (sample_workers.delay && base_.delay && active_seconds > 0)
@@ -202,8 +195,9 @@ void RunMeter::fill_workers(Report& report, Clock::time_point now) const {
   report.worker_utilization = all > 0 ? busy / all : 0;
 }
 
-StageReport RunMeter::stage_of(const StreamWorks& works, const char* name, double seconds) {
-  StageReport stage{.name = name, .lanes = 1, .each = works.each.summary(), .on_device = true};
+StageReport RunMeter::stage_of(const StreamWorks& works, double seconds) {
+  StageReport stage{
+      .name = works.name, .lanes = 1, .each = works.each.summary(), .on_device = true};
   stage.busy_seconds = stage.each.total_ms / 1e3;
   stage.waiting_output_seconds = works.waits_seconds;
   stage.waiting_input_seconds = std::max(0.0, seconds - stage.busy_seconds - works.waits_seconds);

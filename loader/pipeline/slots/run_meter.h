@@ -86,15 +86,15 @@ class RunMeter {
     Clock::time_point begin;
     Clock::time_point end;
     std::uint64_t batch = 0;
-    /// Name of the device stage, which outlives the run; null for others.
-    const char* stage = nullptr;
+    /// Its place among the names that the constructor got; 0 for a copy.
+    std::size_t work = 0;
   };
 
   /// Adds its lanes to `group` of `trace` and shares ownership of the trace: a thread that writes
   /// into a lane owns the slot queues, and these own the meter. A null `trace` turns tracing off.
-  /// `converts` says whether the run has conversions.
-  RunMeter(std::shared_ptr<Trace> trace, std::size_t group, bool converts,
-           Clock::time_point started);
+  /// `conversions` are the names of the device stages and conversions that the run times, in order.
+  RunMeter(std::shared_ptr<Trace> trace, std::size_t group,
+           const std::vector<std::string>& conversions, Clock::time_point started);
 
   /// Begins to measure, once the memory is allocated. Figures relative to the whole run still count
   /// from `started`.
@@ -119,9 +119,9 @@ class RunMeter {
   }
   void uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch,
                 std::size_t bytes);
-  void copied(const StreamWork& copy) { add(copies_, lanes_.copies, "copy", copy); }
-  /// Adds a conversion or a device stage.
-  void converted(const StreamWork& work);
+  void copied(const StreamWork& copy) { add(copies_, lanes_.copies, copy); }
+  /// Adds a device stage or a conversion.
+  void converted(const StreamWork& work) { add(conversions_[work.work], lanes_.conversions, work); }
   void handed_out(const HandOut& hand_out);
   /// Notes a call of `next` that timed out. The wait counts with the next hand-out.
   void timed_out(std::chrono::nanoseconds waited) { timed_out_ += waited; }
@@ -148,21 +148,25 @@ class RunMeter {
     Trace::Lane* active_workers = nullptr;
   };
 
-  /// Figures of a device stream that copies or converts micro-batches.
+  /// Figures of one kind of work of a device stream on micro-batches.
   struct StreamWorks {
-    Histogram each;
+    std::string name;
+    /// The name that the trace keeps; empty without a trace.
+    const char* span = "";
+    Histogram each{};
     bool timed = false;
-    Clock::time_point last_end;
+    Clock::time_point last_end{};
     double waits_seconds = 0;
   };
 
-  void add(StreamWorks& works, Trace::Lane* lane, const char* name, const StreamWork& work);
+  void add(StreamWorks& works, Trace::Lane* lane, const StreamWork& work);
   static void add(Trace::Lane* lane, const char* name, Clock::time_point begin,
                   Clock::time_point end, std::uint64_t batch);
+  static void clear(StreamWorks& works);
   static void set(Trace::Lane* lane, TimeWeightedMean& level, Clock::time_point now, double value);
   void add_stall(std::chrono::nanoseconds waited);
   void fill_workers(Report& report, Clock::time_point now) const;
-  static StageReport stage_of(const StreamWorks& works, const char* name, double seconds);
+  static StageReport stage_of(const StreamWorks& works, double seconds);
   StageReport stream_stage(std::chrono::nanoseconds busy, double seconds) const;
   StageReport trainer_stage(double seconds) const;
 
@@ -198,12 +202,8 @@ class RunMeter {
   std::chrono::nanoseconds micro_batch_waits_{0};
   /// Waits since then that timed out.
   std::chrono::nanoseconds timed_out_{0};
-  StreamWorks copies_;
-  StreamWorks conversions_;
-  StreamWorks device_stages_;
-  /// Name of the device stage, and the trace's copy of it.
-  std::string device_stage_;
-  const char* stage_span_ = "";
+  StreamWorks copies_{.name = "copy", .span = "copy"};
+  std::vector<StreamWorks> conversions_;
   Levels levels_;
   WorkerFigures base_;
 };

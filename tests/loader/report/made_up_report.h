@@ -17,6 +17,7 @@ struct MadeUpReport {
   double read = 0.1;
   double copy = 0.1;
   double crop = 0;
+  double mix = 0;
   double convert = 0;
   double trainer = 0.1;
   double stall = 0.4;
@@ -60,8 +61,9 @@ struct MadeUpReport {
     };
     if (copies) {
       add("copy", copy);
-      if (crop > 0) {
-        add("crop", crop);
+      for (const auto& [name, busy] : {std::pair("crop", crop), std::pair("mix", mix)}) {
+        if (busy == 0) continue;
+        add(name, busy);
         report.stages.back().on_device = true;
       }
       add("convert", convert);

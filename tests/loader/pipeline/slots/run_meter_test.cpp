@@ -25,7 +25,7 @@ class Meter : public ::testing::Test {
   }
 
   const Clock::time_point start = Clock::now();
-  RunMeter meter{nullptr, 0, false, start};
+  RunMeter meter{nullptr, 0, {}, start};
 };
 
 TEST_F(Meter, PartsAWaitIntoStallAndAhead) {

@@ -31,7 +31,7 @@ struct SmallQueues {
       slots.back()->memory = device->allocate_host(slot_bytes, NumaNode{});
     }
     queues = std::make_shared<SlotQueues>(run, Slots{device, std::move(slots)},
-                                          RunMeter(nullptr, 0, false, now()));
+                                          RunMeter(nullptr, 0, {}, now()));
   }
 
   /// Adds an output slot with device memory, or for a host slot.
