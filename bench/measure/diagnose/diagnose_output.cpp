@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -100,6 +102,15 @@ Json cold_json(const ColdPasses& cold) {
           {"seconds", cold.seconds}};
 }
 
+/// Returns the stages that the device runs behind the copy, in their order.
+std::vector<StageReport> device_stages(const Report& report) {
+  std::vector<StageReport> stages;
+  std::ranges::copy_if(report.stages, std::back_inserter(stages), [](const StageReport& stage) {
+    return stage.on_device && stage.name != "copy";
+  });
+  return stages;
+}
+
 Json options_json(const DiagnoseRecord& record) {
   Figures options = setup_figures(record, record.settings.bench, record.result.records);
   options.key("dataset_bytes", record.result.dataset_bytes);
@@ -148,10 +159,18 @@ std::vector<std::string> remarks(const DiagnoseRecord& record) {
       cold_text(record),
       fmt::format("device idle, warm cache: {:.1f}% as the device's stream saw it",
                   100 * result.device_idle)};
-  if (const StageReport* const stage = device_stage(result.report))
-    sentences.push_back(fmt::format("{} takes {:.1f}% of the device's time; it is a part of {}",
-                                    stage->name, 100 * stage->occupancy,
-                                    names_of(EpochPart::preparation).stall));
+  const std::vector<StageReport> stages = device_stages(result.report);
+  if (!stages.empty()) {
+    std::string shares;
+    for (const StageReport& stage : stages)
+      shares += fmt::format("{}{} {:.1f}%", shares.empty() ? "" : ", ", stage.name,
+                            100 * stage.occupancy);
+    sentences.push_back("stages of the device, shares of its time: " + shares);
+    // Such a stage makes samples in place of the workers.
+    if (stages.front().name != "move" && stages.front().name != "convert")
+      sentences.back() += fmt::format("; {} is a part of {}", stages.front().name,
+                                      names_of(EpochPart::preparation).stall);
+  }
   if (result.sampled_records < result.records)
     sentences.push_back(fmt::format("{} records drawn at random stand for {}",
                                     result.sampled_records, result.records));
@@ -220,6 +239,9 @@ std::string to_json(const DiagnoseRecord& record) {
                {"machine", facts_json(record.machine)}};
   if (const StageReport* const stage = device_stage(result.report))
     json["device_stage"] = {{"name", stage->name}, {"percent", 100 * stage->occupancy}};
+  json["device_stages"] = Json::array();
+  for (const StageReport& stage : device_stages(result.report))
+    json["device_stages"].push_back({{"name", stage.name}, {"percent", 100 * stage.occupancy}});
   return json_text(json);
 }
 

@@ -250,7 +250,10 @@ double Diagnosis::time_loader() {
   Loop loop;
   {
     const auto stream = make_stream();
-    Pipeline pipeline = make_bench_pipeline(bench_);
+    // With a trace the report has each stage of the device. This one keeps no spans.
+    BenchSettings traced = bench_;
+    traced.trace = std::make_shared<Trace>(TraceOptions{.max_events = 0, .lanes = {"conversions"}});
+    Pipeline pipeline = make_bench_pipeline(traced);
     SyntheticTrainer trainer(&pipeline, *stream);
     const ProcessorTimes times_before = processor_times();
     loop = time_loop(&pipeline, trainer, bench_.duration);

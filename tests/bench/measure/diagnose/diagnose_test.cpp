@@ -199,6 +199,21 @@ TEST_F(Diagnose, ADeviceStageHasAShareOfTheDevicesTime) {
   EXPECT_FALSE(diagnose_json(brief({"--batches", "3"})).contains("device_stage"));
 }
 
+TEST_F(Diagnose, EachStageOfTheDeviceHasAShareOfItsTime) {
+  const fs::path recipe = folder_ / "erase.json";
+  std::ofstream(recipe) << R"({"output": [32, 32], "ops": [
+      {"op": "random_resized_crop"}, {"op": "random_erasing", "p": 1, "on": "device"}]})";
+  const Json json =
+      diagnose_json({"--step-ms", "1", "--rounds", "2", "--batch-size", "8", "--batches", "30",
+                     "--recipe", recipe.string(), "--convert", "uint8:nhwc"});
+  std::vector<std::string> names;
+  for (const Json& stage : json.at("device_stages")) {
+    names.push_back(stage.at("name"));
+    EXPECT_GE(stage.at("percent").get<double>(), 0) << names.back();
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("move", "erase", "convert"));
+}
+
 TEST_F(Diagnose, ADatasetSmallerThanABatchIsDiagnosed) {
   const Json json = diagnose_json(
       {"--step-ms", "1", "--rounds", "2", "--batch-size", "64", "--size", "16", "--batches", "3"});
