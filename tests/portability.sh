@@ -9,6 +9,10 @@
 # and here and compares the digests of three recipes. Ends with status 0 if all commands pass and
 # all digests are equal. build/portability/SYSTEM.txt has the result in a few lines.
 #
+# SYSTEM arm64 is Debian 12 with a cross-compiler: library and command are compiled there without
+# warnings, and the tests of decode/, augment/, orders and packed datasets and the digests run under
+# qemu-user.
+#
 # --no-tests leaves out the tests. --compilers compiles library, command, examples and tests with
 # each GCC from 11 and each clang from 14 that the system has. Warnings are errors. It neither links
 # nor runs them.
@@ -17,7 +21,7 @@
 # folder, so only what changed is built again.
 set -euo pipefail
 
-usage() { sed -n 's/^# \?//; 4,17p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n 's/^# \?//; 4,21p' "${BASH_SOURCE[0]}"; }
 fail() {
   printf 'portability.sh: %s\n' "$*" >&2
   exit 1
@@ -30,6 +34,7 @@ for argument in "$@"; do
   case "$argument" in
     debian12) system=$argument suite=bookworm ;;
     debian13) system=$argument suite=trixie ;;
+    arm64) system=$argument suite=bookworm ;;
     --no-tests) tests= ;;
     --compilers) compilers=1 ;;
     -h | --help) usage && exit 0 ;;
@@ -37,6 +42,7 @@ for argument in "$@"; do
   esac
 done
 [ -n "$system" ] || { usage >&2 && exit 2; }
+[ "$system" != arm64 ] || [ -z "$compilers" ] || fail "--compilers is for debian12 and debian13."
 [ "$(id -u)" -eq 0 ] || fail "not root, which chroot asks for."
 PATH=$PATH:/usr/sbin:/sbin
 command -v debootstrap >/dev/null || fail "there is no debootstrap; Debian has it in a package."
@@ -79,6 +85,11 @@ there() {
   chroot "$root" setpriv --reuid "$1" --regid "$1" --init-groups --reset-env \
     env LANG=C.UTF-8 bash -c 'cd /home/millrace && exec "$@"' bash "${@:2}"
 }
+# listed LEVEL: the names of the packages that install_packages.sh would install there.
+listed() {
+  { there trainer env DPKG_ADMINDIR=/nowhere bash cmake/install_packages.sh "$1" 2>&1 || true; } |
+    sed -n 's/^install_packages.sh: .*--no-install-recommends //p'
+}
 note() { printf '%s: %s\n' "$system" "$*" | tee -a "$work/$system.txt"; }
 date +%F >"$work/$system.txt"
 
@@ -105,8 +116,59 @@ run() {
   note "$1: $(grep 'tests passed' "$work/$system.$1.log"), $(
     grep -c '\*\*\*Skipped' "$work/$system.$1.log" || true) of them skipped"
 }
-run root
-run trainer
+
+# Compiles for arm64 and runs the tests there whose results could depend on the processor.
+run_arm64() {
+  command -v qemu-aarch64-static >/dev/null ||
+    fail "there is no qemu-aarch64-static; Debian has it in the package qemu-user-static."
+  cp "$(command -v qemu-aarch64-static)" "$root/usr/bin/"
+  cat >"$project/build/cross.sh" <<'SCRIPT'
+set -euo pipefail
+dpkg --add-architecture arm64
+apt-get update -qq
+packages=(crossbuild-essential-arm64 cmake ninja-build pkg-config git python3 python3-pil)
+for package in "$@"; do
+  case "$package" in *openmpi*) continue ;; lib* | nlohmann*) ;; *) continue ;; esac
+  # Packages of headers alone are the same for all processors.
+  ! apt-cache show "$package:arm64" 2>/dev/null | grep -q '^Architecture: arm64' ||
+    package+=:arm64
+  packages+=("$package")
+done
+DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends "${packages[@]}"
+SCRIPT
+  # shellcheck disable=SC2046
+  there root bash build/cross.sh $(listed test) >"$work/apt.log" 2>&1 ||
+    fail "the packages for arm64 could not be installed: see $work/apt.log"
+  printf '=== arm64: build\n'
+  there root chown -R trainer:trainer .
+  there trainer env PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig \
+    cmake --preset release -B build/arm64 -DMILLRACE_WERROR=ON -DMILLRACE_TESTS=ON \
+    -DMILLRACE_BENCH=ON -DMILLRACE_EXAMPLES=OFF -DMILLRACE_CUDA=OFF \
+    -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
+    -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
+    -DCMAKE_CROSSCOMPILING_EMULATOR=/usr/bin/qemu-aarch64-static
+  there trainer cmake --build build/arm64 --target millrace "${arm64_tests[@]}"
+  note "library, command and tests compile without warnings"
+  [ -n "$tests" ] || return 0
+  there trainer git init --quiet .
+  # Scripts and programs that were not built have names in lower case.
+  there trainer ctest --test-dir build/arm64 --no-tests=error --output-on-failure -j "$(nproc)" \
+    -R '^[A-Z]' | tee "$work/$system.log"
+  note "$(grep 'tests passed' "$work/$system.log"), $(
+    grep -c '\*\*\*Skipped' "$work/$system.log" || true) of them skipped"
+}
+arm64_tests=(decode_tests decode_wrong_set_tests decode_memory_tests augment_tests
+  augment_wrong_set_tests augment_memory_tests loader_core_tests dataset_tests
+  damaged_dataset_tests)
+
+command=(build/release/bench/millrace)
+if [ "$system" = arm64 ]; then
+  command=(qemu-aarch64-static build/arm64/bench/millrace)
+  run_arm64
+else
+  run root
+  run trainer
+fi
 
 cat >"$project/build/compile.sh" <<'SCRIPT'
 set -euo pipefail
@@ -130,7 +192,7 @@ fi
 
 printf '=== digests\n'
 cmake --preset release >"$work/here.log"
-cmake --build --preset release --target millrace >>"$work/here.log" || {
+cmake --build --preset release --target millrace make_photos >>"$work/here.log" || {
   tail -n 20 "$work/here.log" >&2
   fail "the build on this machine failed."
 }
@@ -138,20 +200,21 @@ cmake --build --preset release --target millrace >>"$work/here.log" || {
 cat >"$work/digests.sh" <<'SCRIPT'
 set -euo pipefail
 out=build/portability_digests
+photos=$1
+shift
 rm -rf "$out" && mkdir -p "$out"
-build/release/bench/millrace pack "$1" "$out/photos.lmdb" --skip-bad >"$out/pack.log"
+"$@" pack "$photos" "$out/photos.lmdb" --skip-bad >"$out/pack.log"
 for recipe in train swin eval; do
-  build/release/bench/millrace bench "$out/photos.lmdb" --recipe "$recipe" --batch-size 32 \
+  "$@" bench "$out/photos.lmdb" --recipe "$recipe" --batch-size 32 \
     --batches 20 --warmup 0 --digest >"$out/$recipe.log" || { cat "$out/$recipe.log"; exit 1; }
   printf '%s: %s\n' "$recipe" "$(sed -n 's/^ *digest *//p' "$out/$recipe.log")"
 done
 SCRIPT
-photos=build/quickstart/photos
-rm -rf "$work/photos"
-cp -r "$project/$photos" "$work/photos"
-cp "$work/digests.sh" "$project/build/"
-bash "$work/digests.sh" "$work/photos" | tee "$work/here.txt"
-there trainer bash build/digests.sh "$photos" >"$work/there.txt"
+rm -rf "$work/photos" "$project/build/photos"
+build/release/examples/make_photos "$work/photos" 300
+cp -r "$work/photos" "$work/digests.sh" "$project/build/"
+bash "$work/digests.sh" "$work/photos" build/release/bench/millrace | tee "$work/here.txt"
+there trainer bash build/digests.sh build/photos "${command[@]}" >"$work/there.txt"
 diff "$work/here.txt" "$work/there.txt" ||
   fail "$system makes other batches of the same photographs (lines of '<' are from here)."
 note "makes the same batches"
