@@ -6,13 +6,25 @@
 #include "c/calls.h"
 
 namespace millrace::c {
+namespace {
+
+std::string all_dtypes() {
+  std::string names;
+  for (int number = 0; number <= static_cast<int>(DType::boolean); ++number)
+    names += (number > 0 ? ", " : "") + std::string(to_string(static_cast<DType>(number)));
+  return names;
+}
+
+}  // namespace
 
 FieldSpec field_of(const millrace_field_spec& given, const std::string& where) {
   FieldSpec field;
   field.name = required(given.name, (where + "name").c_str());
   const std::string dtype = required(given.dtype, (where + "dtype").c_str());
   const std::optional<DType> found = dtype_of(dtype);
-  if (!found) throw_argument(where + "dtype is \"" + dtype + '"');
+  if (!found)
+    throw_argument(where + "dtype is \"" + dtype + "\" for the field \"" + field.name +
+                   "\", must be one of " + all_dtypes());
   field.dtype = *found;
   if (given.rank > std::size(given.shape))
     throw_argument(where + "rank is " + std::to_string(given.rank) + ", must be 0 to " +

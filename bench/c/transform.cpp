@@ -113,6 +113,26 @@ std::vector<RawField> raw_fields_of(const millrace_raw_field* given, std::size_t
   return fields;
 }
 
+/// Throws `Error` (`invalid_argument`) for fields that the dataset does not have, or has with
+/// another dtype.
+void check_fields(const Dataset& dataset, const std::vector<RawField>& fields) {
+  const std::vector<std::string> known = dataset.facts().fields;
+  const std::vector<FieldSpec> specs = dataset.field_specs();
+  std::string names;
+  for (const std::string& name : known) names += (names.empty() ? "\"" : ", \"") + name + '"';
+  for (std::size_t k = 0; k < fields.size(); ++k) {
+    const FieldSpec& field = fields[k].spec;
+    const std::string where = "fields[" + std::to_string(k) + "].spec.";
+    if (!known.empty() && std::ranges::find(known, field.name) == known.end())
+      throw_argument(where + "name is \"" + field.name + "\", but the fields of " + dataset.name() +
+                     " are " + names);
+    const auto described = std::ranges::find(specs, field.name, &FieldSpec::name);
+    if (described != specs.end() && described->dtype != field.dtype)
+      throw_argument(where + "dtype is \"" + to_string(field.dtype) + "\", but the field \"" +
+                     field.name + "\" of " + dataset.name() + " is " + to_string(described->dtype));
+  }
+}
+
 DecodeLimits limits_of(const millrace_decode_limits* limits) {
   DecodeLimits to;
   if (limits == nullptr) return to;
@@ -174,9 +194,10 @@ millrace_status millrace_transform_raw(const millrace_dataset* dataset,
                                        millrace_transform** transform, millrace_error* error) {
   return guarded(error, [&] {
     millrace_transform*& handle = result_at(transform, "transform");
-    handle = put<millrace_transform>(
-        n_fields == 0 ? millrace::raw_transform(*get(dataset))
-                      : millrace::raw_transform(raw_fields_of(fields, n_fields)));
+    const auto made =
+        n_fields == 0 ? millrace::raw_fields(*get(dataset)) : raw_fields_of(fields, n_fields);
+    if (n_fields > 0 && dataset != nullptr) check_fields(*get(dataset), made);
+    handle = put<millrace_transform>(millrace::raw_transform(made));
   });
 }
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import ctypes
 import json
+import numbers
 import os
+import reprlib
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from ctypes import byref
@@ -106,6 +108,12 @@ class ImageTransform(TransformHandle):
         super().__init__(new_handle("transform_images_with", text(program), byref(limits)))
 
 
+def refuse(name: str, value: Any, wanted: str) -> Error:
+    """Returns the error of an argument that is of the wrong kind."""
+    given = f'"{value}"' if isinstance(value, str) else reprlib.repr(value)
+    return Error("invalid_argument", f"{name} is {given}, must be {wanted}")
+
+
 class FieldSpec(NamedTuple):
     """A field of samples.
 
@@ -122,24 +130,54 @@ class FieldSpec(NamedTuple):
     fill: float = 0
 
     def struct(self) -> structs.FieldSpecStruct:
+        if not isinstance(self.name, str):
+            raise refuse("a field's name", self.name, "a text")
+        if not isinstance(self.dtype, str) or self.dtype not in ITEM_BYTES:
+            raise refuse(f"{self.name}: dtype", self.dtype, "one of " + ", ".join(ITEM_BYTES))
+        if not isinstance(self.shape, (tuple, list)):
+            raise refuse(f"{self.name}: shape", self.shape, "a tuple of integers")
         if len(self.shape) > 5:
             raise Error("invalid_argument", f"{self.name}: a shape has at most 5 extents")
-        return structs.FieldSpecStruct(
-            text(self.name), text(self.dtype), len(self.shape), tuple(self.shape), self.variable
+        shape = tuple(
+            whole(f"{self.name}: shape[{axis}]", extent, 0, LARGEST)
+            for axis, extent in enumerate(self.shape)
         )
+        return structs.FieldSpecStruct(
+            text(self.name), text(self.dtype), len(shape), shape, self.variable
+        )
+
+
+def field_list(fields: Any) -> list[FieldSpec]:
+    """Returns the fields as a list. Raises `Error` if they are something else."""
+    if isinstance(fields, (FieldSpec, str, bytes, Mapping)) or not isinstance(fields, Iterable):
+        raise refuse("fields", fields, "a list of FieldSpec")
+    listed = list(fields)
+    for number, field in enumerate(listed):
+        if not isinstance(field, FieldSpec):
+            raise refuse(f"fields[{number}]", field, "a FieldSpec")
+    return listed
 
 
 class RawTransform(TransformHandle):
     """Copies fields of records unchanged: tokens, numbers, features.
 
     `fields` lists them; the default are those that the dataset describes. A variable field is cut
-    at its maximal length, and the rest is filled. Raises `Error`.
+    at its maximal length, and the rest is filled. Raises `Error`, also for a field that `dataset`
+    does not have, or has with another dtype, if both are given.
     """
 
     def __init__(
         self, fields: Iterable[FieldSpec] | None = None, *, dataset: Dataset | None = None
     ) -> None:
-        given = [structs.RawFieldStruct(field.struct(), field.fill) for field in fields or ()]
+        if dataset is not None and not isinstance(dataset, Dataset):
+            raise refuse("dataset", dataset, "a millrace.Dataset")
+        listed = [] if fields is None else field_list(fields)
+        if fields is not None and not listed:
+            raise refuse("fields", listed, "a list of at least one FieldSpec, or None")
+        for field in listed:
+            if not isinstance(field.fill, numbers.Real):
+                raise refuse(f"{field.name}: fill", field.fill, "a number")
+        given = [structs.RawFieldStruct(field.struct(), float(field.fill)) for field in listed]
         array = (structs.RawFieldStruct * len(given))(*given)
         handle = 0 if dataset is None else dataset.handle
         super().__init__(new_handle("transform_raw", handle, array, len(given)))
@@ -202,7 +240,7 @@ class Transform(TransformHandle):
         description: str | None = None,
         fingerprint: int = 0,
     ) -> None:
-        fields = list(fields)
+        fields = field_list(fields)
         specs = [field.struct() for field in fields]
         failures: list[Failure] = []
         owner = Owner((fields, make), failures)

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <millrace/dataset_writer.h>
 #include <millrace/error.h>
 
+#include <array>
 #include <limits>
+#include <span>
+#include <string>
 
 #include "bench/c/numbers.h"
 #include "c/device.h"
+#include "support/temporary_folder.h"
 
 namespace millrace {
 namespace {
@@ -165,6 +170,38 @@ TEST(CMisuse, CallsOfABatchAreChecked) {
   EXPECT_EQ(tensor, nullptr);
   millrace_batch_free(batch);
   EXPECT_EQ(millrace_batch_field(batch, "label", &tensor, &run.error), MILLRACE_INVALID_ARGUMENT);
+}
+
+TEST(CMisuse, RawFieldsAreComparedWithTheDataset) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder / "set.lmdb";
+  DatasetWriter writer(path, {.field_specs = {{"number", DType::int16, {2}}}});
+  const std::array<std::int16_t, 2> numbers{3, 4};
+  const RecordField fields[] = {{"number", std::as_bytes(std::span(numbers))},
+                                {"more", std::as_bytes(std::span(numbers))}};
+  writer.append(fields);
+  writer.finish();
+  millrace_error error{};
+  millrace_dataset* dataset = nullptr;
+  ASSERT_EQ(millrace_dataset_open(path.c_str(), &dataset, &error), MILLRACE_OK) << error.message;
+  millrace_transform* raw = nullptr;
+  std::array<millrace_raw_field, 2> given{
+      {{{"more", "uint16", 1, {2}, 0}, 0}, {{"nubmer", "int16", 1, {2}, 0}, 0}}};
+  EXPECT_EQ(millrace_transform_raw(dataset, given.data(), 2, &raw, &error),
+            MILLRACE_INVALID_ARGUMENT);
+  EXPECT_EQ(error.message, "fields[1].spec.name is \"nubmer\", but the fields of " + path +
+                               " are \"number\", \"more\"");
+  given[1].spec = {"number", "uint16", 1, {2}, 0};
+  EXPECT_EQ(millrace_transform_raw(dataset, given.data(), 2, &raw, &error),
+            MILLRACE_INVALID_ARGUMENT);
+  EXPECT_EQ(error.message, "fields[1].spec.dtype is \"uint16\", but the field \"number\" of " +
+                               path + " is int16");
+  EXPECT_EQ(raw, nullptr);
+  given[1].spec.dtype = "int16";
+  EXPECT_EQ(millrace_transform_raw(dataset, given.data(), 2, &raw, &error), MILLRACE_OK)
+      << error.message;
+  millrace_transform_free(raw);
+  millrace_dataset_free(dataset);
 }
 
 TEST(CMisuse, FieldsOfATransformAreChecked) {

@@ -337,7 +337,10 @@ TEST(CRun, CopiesRawFields) {
   field.spec.dtype = "int15";
   EXPECT_EQ(millrace_transform_raw(nullptr, &field, 1, &raw, &run.error),
             MILLRACE_INVALID_ARGUMENT);
-  EXPECT_STREQ(run.error.message, "fields[0].spec.dtype is \"int15\"");
+  EXPECT_STREQ(
+      run.error.message,
+      "fields[0].spec.dtype is \"int15\" for the field \"number\", must be one of uint8, int32, "
+      "uint32, int64, uint64, float32, float64, float16, bfloat16, int8, int16, uint16, bool");
   field.spec.dtype = "int16";
   ASSERT_EQ(millrace_transform_raw(nullptr, &field, 1, &raw, &run.error), MILLRACE_OK)
       << run.error.message;

@@ -3,8 +3,11 @@
 
 import gc
 import importlib.util
+import json
 import struct
+import tempfile
 import unittest
+from pathlib import Path
 
 import millrace
 from millrace.dataset import Owner
@@ -261,6 +264,68 @@ class TransformTest(unittest.TestCase):
             millrace.RawTransform([millrace.FieldSpec("x", "int16", (1,) * 6)])
         with self.assertRaisesRegex(millrace.Error, "the dataset is null"):
             millrace.RawTransform()
+
+    def test_refuses_what_is_not_a_list_of_fields(self):
+        for fields, message in (
+            ("letters", 'fields is "letters", must be a list of FieldSpec'),
+            (NUMBER, "fields is FieldSpec.*, must be a list of FieldSpec"),
+            (7, "fields is 7, must be a list of FieldSpec"),
+            ({"number": "int16"}, "fields is {.*}, must be a list of FieldSpec"),
+            ([NUMBER, "letters"], r'fields\[1\] is "letters", must be a FieldSpec'),
+        ):
+            with self.assertRaisesRegex(millrace.Error, message) as raised:
+                millrace.RawTransform(fields)
+            self.assertEqual(raised.exception.code, "invalid_argument")
+            with self.assertRaisesRegex(millrace.Error, message):
+                millrace.Transform(fields, lambda *_: {})
+        with self.assertRaisesRegex(millrace.Error, r"fields is \[\], must be .*at least one"):
+            millrace.RawTransform([])
+
+    def test_names_the_wrong_part_of_a_field(self):
+        for changed, message in (
+            ({"name": 7}, "a field's name is 7, must be a text"),
+            ({"dtype": "int15"}, 'number: dtype is "int15", must be one of uint8, .*bfloat16'),
+            ({"dtype": int}, "number: dtype is <class 'int'>, must be one of uint8"),
+            ({"shape": 5}, "number: shape is 5, must be a tuple of integers"),
+            ({"shape": (2, -1)}, r"number: shape\[1\] is -1, must be an integer in 0\.\."),
+            ({"shape": (2.5,)}, r"number: shape\[0\] is 2.5, must be an integer"),
+            ({"fill": "0"}, 'number: fill is "0", must be a number'),
+        ):
+            with self.assertRaisesRegex(millrace.Error, message):
+                millrace.RawTransform([NUMBER._replace(**changed)])
+
+    def test_compares_raw_fields_with_the_dataset(self):
+        with self.assertRaisesRegex(millrace.Error, r"dataset is \[1, 2\], must be a millrace.D"):
+            millrace.RawTransform([NUMBER], dataset=[1, 2])
+        with self.assertRaisesRegex(millrace.Error, 'dataset is "x.lmdb", must be a millrace.Dat'):
+            millrace.RawTransform(dataset="x.lmdb")
+        with tempfile.TemporaryDirectory() as folder:
+            header = "{'descr': '<i2', 'fortran_order': False, 'shape': (3,), }"
+            (Path(folder) / "n.npy").write_bytes(
+                b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + header.ljust(117).encode() + b"\n"
+                + struct.pack("<3h", 5, 6, 7)
+            )  # fmt: skip
+            description = Path(folder) / "all.json"
+            description.write_text(json.dumps(
+                {"format": "arrays", "fields": {"number": {"npy": "n.npy"},
+                                                "label": {"npy": "n.npy", "as": "int64"}}}
+            ))  # fmt: skip
+            dataset = millrace.Dataset(description)
+            with self.assertRaisesRegex(
+                millrace.Error,
+                r'name is "nubmer", but the fields of .*all.json are "number", "label"',
+            ):
+                millrace.RawTransform([NUMBER._replace(name="nubmer")], dataset=dataset)
+            with self.assertRaisesRegex(
+                millrace.Error, r'dtype is "uint16", but the field "number" of .*all.json is int16'
+            ):
+                millrace.RawTransform([NUMBER._replace(dtype="uint16")], dataset=dataset)
+            for raw in (
+                millrace.RawTransform([NUMBER], dataset=dataset),
+                millrace.RawTransform(dataset=dataset),
+            ):
+                batch = next(loader(dataset, raw, batch_size=3))
+                self.assertEqual(values(batch["number"]), [5, 6, 7])
 
     def test_raw_fields_are_filled(self):
         field = millrace.FieldSpec("letters", "uint8", (3,), variable=True, fill=7)

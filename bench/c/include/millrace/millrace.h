@@ -249,7 +249,7 @@ typedef struct millrace_raw_field {
   double fill;
 } millrace_raw_field;
 /* Makes a transform that copies fields of records as raw_transform() does. If `n_fields` is 0, it
- * copies all fields that `dataset` describes; otherwise `dataset` may be null. */
+ * copies all that `dataset` describes. Else that is null, or must have these fields and dtypes. */
 MILLRACE_C_API millrace_status millrace_transform_raw(const millrace_dataset* dataset,
                                                       const millrace_raw_field* fields,
                                                       size_t n_fields,
