@@ -85,9 +85,6 @@ Recipe recipe_of(const DecodeArguments& arguments, Size image) {
   return recipe;
 }
 
-/// Maximum side of a recipe's output.
-constexpr int longest_made_side = 16384;
-
 /// Copies a box of the upright image. It has no limit on the side, unlike recipes.
 Status copy_box(ImageDecoder& decoder, std::span<const std::byte> bytes, const Region& box,
                 Turn turn, MadeImage& made) {

@@ -12,6 +12,9 @@
 
 namespace millrace::cli {
 
+/// Maximum side of a recipe's output.
+inline constexpr int longest_made_side = 16384;
+
 /// An image that a recipe made: 8-bit RGB rows without gaps.
 struct MadeImage {
   Size size;

@@ -64,11 +64,13 @@ class Samples {
     return shown;
   }
 
-  /// The whole image in upright orientation, like the samples.
+  /// The whole image of this size in upright orientation, like the samples. It is made smaller if
+  /// it has a longer side than a recipe can make.
   MadeImage original(Size size) const {
-    Recipe recipe{.output = size,
-                  .ops = {ResizedCrop{{0, 0, size.width, size.height}}},
-                  .targets = recipe_.targets};
+    const int by = (std::max(size.width, size.height) - 1) / longest_made_side + 1;
+    const Size made{std::max(size.width / by, 1), std::max(size.height / by, 1)};
+    Recipe recipe{
+        .output = made, .ops = {Resize{.exact = made}, CenterCrop{}}, .targets = recipe_.targets};
     const Operation turn{ExifTranspose{}};
     if (recipe_.ops.front() == turn) recipe.ops.insert(recipe.ops.begin(), turn);
     Random random(0, 0);
@@ -112,11 +114,13 @@ int run(const ViewArguments& arguments) {
   std::vector<ShownSample> shown;
   std::string text = fmt::format("{} of {}\n", name, printable(dataset->name()));
   MadeImage original;
+  Size size;
   try {
     const Samples samples(arguments, *dataset, record);
     for (std::uint64_t position = 0; position < arguments.samples; ++position)
       shown.push_back(samples.sample(position));
-    original = samples.original(shown.front().geometry.image);
+    size = shown.front().geometry.image;
+    original = samples.original(size);
     text += table_row("size",
                       fmt::format("{} x {} pixels", samples.info().width, samples.info().height));
   } catch (const Error& error) {
@@ -129,10 +133,9 @@ int run(const ViewArguments& arguments) {
 
   const std::string label = label_text(*dataset, record);
   write_text(arguments.png,
-             png_of(draw_sheet(
-                 {fmt::format("{}, {}", dataset->name(), name),
-                  fmt::format("{}, {} x {}", label, original.size.width, original.size.height)},
-                 original, shown)));
+             png_of(draw_sheet({fmt::format("{}, {}", dataset->name(), name),
+                                fmt::format("{}, {} x {}", label, size.width, size.height)},
+                               original, shown)));
   if (arguments.png == "-") return 0;
   text += table_row("label", label);
   for (std::size_t number = 0; number < shown.size(); ++number)

@@ -154,6 +154,31 @@ TEST_F(View, DrawsMasksBoxesAndKeypoints) {
   EXPECT_TRUE(place_of(expected, read_png(result.out)));
 }
 
+TEST_F(View, DrawsImagesWithLongerSidesThanRecipesMake) {
+  const std::string set = folder_ / "long.lmdb";
+  const auto ppm = [](int width, int height) {
+    const std::string header =
+        "P6 " + std::to_string(width) + " " + std::to_string(height) + " 255\n";
+    const std::string pixels(3 * static_cast<std::size_t>(width) * static_cast<std::size_t>(height),
+                             char{100});
+    const auto bytes = std::as_bytes(std::span(header));
+    const auto more = std::as_bytes(std::span(pixels));
+    Bytes file(bytes.begin(), bytes.end());
+    file.insert(file.end(), more.begin(), more.end());
+    return file;
+  };
+  write_images(set, {ppm(16385, 3), ppm(2, 70000)});
+  for (const auto& [record, size] : {std::pair("0", "16385 x 3"), std::pair("1", "2 x 70000")}) {
+    const std::string file = folder_ / "long.png";
+    const Result result = millrace_command(
+        {"view", set, "--record", record, "--samples", "2", "--size", "32", "--png", file});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr(std::string(size) + " pixels"));
+    const Image sheet = read_png(contents_of(file));
+    EXPECT_GE(std::max(sheet.width, sheet.height), 560) << "the image itself is drawn";
+  }
+}
+
 TEST_F(View, NamesWhatIsWrong) {
   const Result bad = view({"--record", "1", "--png", folder_ / "a.png"});
   EXPECT_EQ(bad.exit_code, 1);
