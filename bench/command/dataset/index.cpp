@@ -16,6 +16,7 @@
 #include "command/console/interrupt.h"
 #include "command/console/option_checks.h"
 #include "command/console/streams.h"
+#include "command/dataset/bad_records.h"
 #include "command/dataset/index_run.h"
 #include "command/run/pipeline_options.h"
 #include "measure/text/text.h"
@@ -52,10 +53,11 @@ int run_index(const IndexOptions& options) {
     print_note("interrupted; stored indices stay, except those of shards that were done");
     return interrupt.exit_code();
   }
-  print_text(printable(fmt::format("indexed {} in {:.1f} s: {}", options.dataset.path,
+  print_text(bad_records_text(result.bad, most_bad_records_shown, "`millrace verify` lists all") +
+             printable(fmt::format("indexed {} in {:.1f} s: {}", options.dataset.path,
                                    result.seconds, index_text(result))) +
              "\n");
-  return 0;
+  return result.bad.empty() ? 0 : 1;
 }
 
 }  // namespace
@@ -87,7 +89,8 @@ by themselves, and make the same batches with it and without. `millrace pack` ma
 --index none is given. For another program's LMDB the command also stores the positions of its
 pages, as data.mdb.pages, so that opening it need not read them. Existing files are replaced. A
 record whose index is damaged or belongs to another image is decoded without it; `millrace verify
---deep` finds such records.
+--deep` finds such records. Records that are bad or whose image does not decode get no index. They
+are listed, and the exit code is 1.
 
 Examples:
   millrace index train.lmdb

@@ -11,11 +11,11 @@
 #include <new>
 #include <numeric>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "command/console/progress.h"
 #include "command/dataset/all_records.h"
+#include "measure/text/text.h"
 
 namespace millrace::cli {
 namespace {
@@ -29,8 +29,10 @@ struct IndexTools {
 /// Result for one record.
 struct IndexedRecord {
   std::uint64_t image_bytes = 0;
-  bool bad = false;
+  bool has_image = false;
   bool coefficients = false;
+  /// The reason why the record is bad; empty if it is not.
+  std::string bad{};
   /// Empty if the record has no index.
   std::vector<std::byte> index{};
 };
@@ -41,18 +43,21 @@ IndexedRecord index_of(const Dataset& dataset, std::uint64_t number, IndexPoints
   try {
     const Record record = tools.reader->read(number);
     ImageDecoder& decoder = *tools.decoder;
-    made.bad = !record.has("image") || !decoder.open(record["image"]).is_ok();
-    if (made.bad) return made;
+    made.has_image = record.has("image");
+    if (!made.has_image) return made;
+    made.bad = decoder.open(record["image"]).reason();
+    if (!made.bad.empty()) return made;
     made.image_bytes = record["image"].size();
     made.coefficients = image_kind(record["image"]) == ImageKind::coefficients;
     decoder.use_index({}, image_checksum(record), points);
-    made.bad = !decoder.check().is_ok() || !tools.reader->intact().is_ok();
-    if (made.bad) return made;
+    made.bad = decoder.check().reason();
+    if (const Status intact = tools.reader->intact(); !intact.is_ok()) made.bad = intact.reason();
+    if (!made.bad.empty()) return made;
     const std::span<const std::byte> index = decoder.new_index();
     made.index.assign(index.begin(), index.end());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
-    made.bad = true;
+    made.bad = error.reason();
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::io, fmt::format("the index of record {} of {} cannot be made: there is "
                                            "not enough memory",
@@ -82,13 +87,18 @@ IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoin
       all.push_back(index_of(*dataset, number, points, (*tools_of_workers)[worker]));
     return all;
   };
+  std::uint64_t number = 0;
   const auto take = [&](const std::vector<IndexedRecord>& all) {
     for (const IndexedRecord& made : all) {
       progress.advance(made.image_bytes);
       writer.append(made.index);
-      result.bad += made.bad ? 1 : 0;
-      if (!made.bad && made.index.empty())
+      if (!made.bad.empty())
+        result.bad.push_back({number, dataset->key(number), made.bad});
+      else if (!made.has_image)
+        ++result.without_image;
+      else if (made.index.empty())
         ++(made.coefficients ? result.coefficients : result.others);
+      ++number;
       result.image_bytes += made.image_bytes;
     }
     return !interrupt.requested();
@@ -114,7 +124,11 @@ std::string index_text(const IndexResult& result) {
   if (result.others > 0)
     text +=
         fmt::format("; {} without, since the baseline decoder does not decode them", result.others);
-  if (result.bad > 0) text += fmt::format("; {} bad: `millrace verify` lists them", result.bad);
+  if (const std::uint64_t count = result.without_image; count > 0)
+    text +=
+        fmt::format("; {} {} no image", count_text(count, "record"), count == 1 ? "has" : "have");
+  if (const std::size_t count = result.bad.size(); count > 0)
+    text += fmt::format("; {} {} bad", count_text(count, "record"), count == 1 ? "is" : "are");
   return text;
 }
 

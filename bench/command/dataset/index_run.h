@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "command/console/interrupt.h"
+#include "command/dataset/bad_records.h"
 
 namespace millrace::cli {
 
@@ -22,8 +24,10 @@ struct IndexResult {
   std::uint64_t coefficients = 0;
   /// Images that libjpeg-turbo or another library decodes; an index does not speed these up.
   std::uint64_t others = 0;
-  /// Records that cannot be read or whose image does not decode.
-  std::uint64_t bad = 0;
+  /// Records without a field "image".
+  std::uint64_t without_image = 0;
+  /// Records that cannot be read or whose image does not decode, in the order of indices.
+  std::vector<BadRecord> bad{};
   std::uint64_t image_bytes = 0;
   std::uint64_t index_bytes = 0;
   double seconds = 0;
@@ -38,7 +42,8 @@ IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoin
                         const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt);
 
 /// "480 of 500 images (0.8 MB, 1.47% of theirs); 10 without, since coefficients need no index; 8
-/// without, since the baseline decoder does not decode them; 2 bad: `millrace verify` lists them".
+/// without, since the baseline decoder does not decode them; 1 record has no image; 2 records are
+/// bad".
 std::string index_text(const IndexResult& result);
 
 }  // namespace millrace::cli

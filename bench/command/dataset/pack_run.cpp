@@ -150,7 +150,8 @@ bool Packing::store_index() const {
     const IndexResult result = write_index(open_dataset(options_.out, {.hints = false}),
                                            *options_.index, options_.limits, runtime, *interrupt_);
     if (!result.interrupted)
-      print_text(fmt::format("indexed in {:.1f} s: {}\n", result.seconds, index_text(result)));
+      print_text(fmt::format("indexed in {:.1f} s: {}{}\n", result.seconds, index_text(result),
+                             result.bad.empty() ? "" : "; `millrace verify` lists them"));
     else
       print_note(options_.out + " is complete, its index is not; `millrace index` makes it");
     return !result.interrupted;

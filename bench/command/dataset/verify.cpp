@@ -4,7 +4,6 @@
 #include <millrace/error.h>
 #include <millrace/runtime.h>
 
-#include <algorithm>
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,6 +16,7 @@
 #include "command/console/option_checks.h"
 #include "command/console/output_file.h"
 #include "command/console/streams.h"
+#include "command/dataset/bad_records.h"
 #include "command/dataset/verify_run.h"
 #include "command/run/pipeline_options.h"
 #include "measure/text/figures.h"
@@ -29,7 +29,7 @@ struct VerifyOptions {
   DatasetArguments dataset;
   bool quick = false;
   bool deep = false;
-  std::size_t limit = 20;
+  std::size_t limit = most_bad_records_shown;
   std::string json;
   unsigned workers = 0;
   DecodeLimits limits;
@@ -39,20 +39,6 @@ std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
 
 bool fingerprint_differs(const VerifyResult& result) {
   return result.found_fingerprint && result.found_fingerprint != result.fingerprint;
-}
-
-std::string bad_records_text(const VerifyResult& result, std::size_t limit) {
-  if (result.bad.empty()) return "";
-  std::string text = "bad records:\n";
-  const std::size_t shown = std::min(limit, result.bad.size());
-  for (std::size_t n = 0; n < shown; ++n) {
-    const BadRecord& bad = result.bad[n];
-    text += fmt::format("  {:>8}  {}: {}\n", bad.index, printable(bad.key), printable(bad.reason));
-  }
-  if (shown < result.bad.size())
-    text += fmt::format("  ... and {} more; --json FILE lists all, --limit N prints more\n",
-                        result.bad.size() - shown);
-  return text;
 }
 
 /// The checks that were made on each record.
@@ -79,7 +65,8 @@ std::string done_text(const VerifyOptions& options, const VerifyResult& result) 
 std::string to_text(const VerifyOptions& options, const Dataset& dataset,
                     const VerifyResult& result) {
   const std::string name = printable(dataset.name());
-  std::string text = bad_records_text(result, options.limit);
+  std::string text =
+      bad_records_text(result.bad, options.limit, "--json FILE lists all, --limit N prints more");
   for (const std::string& table : result.damaged_tables) text += printable(table) + "\n";
   if (fingerprint_differs(result))
     text += fmt::format(

@@ -12,14 +12,9 @@
 #include <vector>
 
 #include "command/console/interrupt.h"
+#include "command/dataset/bad_records.h"
 
 namespace millrace::cli {
-
-struct BadRecord {
-  std::uint64_t index = 0;
-  std::string key{};
-  std::string reason{};
-};
 
 /// Depth of the checks on a record.
 enum class VerifyDepth : std::uint8_t {

@@ -5,8 +5,10 @@
 #include <millrace/dataset.h>
 #include <millrace/detail/stored_hints.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "bench/damaged_files.h"
 #include "support/jpeg_samples.h"
 #include "support/packs.h"
 #include "support/shared_data.h"
@@ -190,6 +192,30 @@ TEST_F(Index, IsSavedByARun) {
   const Result verified = run({"verify", "--deep"});
   EXPECT_EQ(verified.exit_code, 0);
   EXPECT_THAT(verified.out, HasSubstr("the seek index of 30 images verified"));
+}
+
+TEST_F(Index, ListsBadRecordsAndFails) {
+  std::vector<Bytes> images = images_of(50);
+  images[3].resize(images[3].size() / 2);
+  images[17] = {std::byte{'G'}, std::byte{'I'}, std::byte{'F'}};
+  write_images(set_, images);
+  const Result few = run({"index"});
+  EXPECT_EQ(few.exit_code, 1);
+  EXPECT_THAT(few.out, StartsWith("bad records:\n         3  dog/3.jpg: "));
+  EXPECT_THAT(few.out, HasSubstr("\n        17  dog/17.jpg: "));
+  EXPECT_THAT(few.out, HasSubstr(": 48 of 50 images ("));
+  EXPECT_THAT(few.out, HasSubstr("; 2 records are bad\n"));
+  EXPECT_EQ(run({"verify"}).exit_code, few.exit_code);
+  EXPECT_THAT(run({"verify"}).out, HasSubstr(few.out.substr(0, few.out.find("indexed"))));
+  EXPECT_EQ(std::ranges::count_if(hints(), [](const auto& hint) { return !hint.empty(); }), 48)
+      << "the others have their index";
+
+  for (std::size_t number = 20; number < 40; ++number) images[number].resize(30);
+  write_images(set_, images);
+  const Result many = run({"index"});
+  EXPECT_EQ(many.exit_code, 1);
+  EXPECT_THAT(many.out, HasSubstr("\n  ... and 2 more; `millrace verify` lists all\nindexed "));
+  EXPECT_THAT(many.out, HasSubstr("; 22 records are bad\n"));
 }
 
 TEST_F(Index, SaysWhatItCannotDo) {
