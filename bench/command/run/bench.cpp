@@ -87,6 +87,7 @@ int run(const BenchArguments& arguments) {
     throw Error(ErrorCode::invalid_argument,
                 "--ceiling compares with libjpeg-turbo's decode of images, but these samples have "
                 "no images");
+  if (arguments.ceiling) check_ceiling_images(*settings.dataset);
   settings.warmup = arguments.warmup.value_or(arguments.epochs > 0 ? 0 : 10);
   settings.epochs = arguments.epochs;
   settings.batches = arguments.batches;

@@ -17,6 +17,7 @@
 #include <random>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -122,6 +123,14 @@ class LoaderSide {
   Pipeline pipeline_;
 };
 
+/// Returns why T does not decode images of this kind; empty if it does.
+std::string why_not_decoded(ImageKind kind) {
+  if (kind == ImageKind::jpeg || kind == ImageKind::coefficients || kind == ImageKind::unknown)
+    return {};
+  return fmt::format("a {} image; the ceiling T is the rate of libjpeg-turbo, so of JPEGs alone",
+                     to_string(kind));
+}
+
 /// T, the reference decode: whole images to RGB by libjpeg-turbo's simple interface, with handle
 /// and buffer reused. Not thread-safe.
 class TurboJpeg {
@@ -133,11 +142,8 @@ class TurboJpeg {
   /// Throws `Error` (`bad_record`) with libjpeg-turbo's message if decoding fails, or if the image
   /// is not a JPEG.
   void decode(std::span<const std::byte> encoded) {
-    if (const ImageKind kind = image_kind(encoded);
-        kind != ImageKind::jpeg && kind != ImageKind::unknown)
-      throw Error(ErrorCode::bad_record, fmt::format("a {} image; the ceiling T is the rate of "
-                                                     "libjpeg-turbo, so of JPEGs alone",
-                                                     to_string(kind)));
+    if (const std::string why = why_not_decoded(image_kind(encoded)); !why.empty())
+      throw Error(ErrorCode::bad_record, why);
     const auto* bytes = reinterpret_cast<const unsigned char*>(encoded.data());
     int width = 0;
     int height = 0;
@@ -251,6 +257,26 @@ bool is_well_known(const Spread& spread) {
 }
 
 }  // namespace
+
+void check_ceiling_images(const Dataset& dataset) {
+  constexpr std::uint64_t most_looked_at = 64;
+  const std::uint64_t size = dataset.size();
+  const std::uint64_t looked_at = std::min(size, most_looked_at);
+  const std::unique_ptr<DatasetReader> reader = dataset.make_reader();
+  for (std::uint64_t n = 0; n < looked_at; ++n) {
+    const std::uint64_t index = size / looked_at * n;
+    std::string why;
+    try {
+      const Record record = reader->read(index);
+      if (record.has("image")) why = why_not_decoded(image_kind(record["image"]));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::bad_record) throw;
+    }
+    if (!why.empty())
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("--ceiling: record {} of {} is {}", index, dataset.name(), why));
+  }
+}
 
 CeilingResult measure_ceiling(const BenchSettings& settings, const Dataset& unchecked,
                               double most_seconds) {

@@ -6,6 +6,11 @@
 
 namespace millrace::cli {
 
+/// Throws `Error` (`invalid_argument`) if one of up to 64 records, spread over the dataset, has an
+/// image of a kind that T does not decode. The message names the record and the kind. Records that
+/// cannot be read are left to the run.
+void check_ceiling_images(const Dataset& dataset);
+
 /// Measures pairs of short windows, one of the loader and one of T, over the same part of the
 /// order. A random one of the two runs first. Before each window the other's work has ended and all
 /// made batches are taken. A sample counts when it is made. There are at least 20 pairs, and more

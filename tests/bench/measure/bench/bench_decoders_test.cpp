@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -51,6 +52,26 @@ TEST(BenchDecoders, ThereIsNoWarningWhereMillracesDecoderTakesAll) {
   EXPECT_EQ(decoders_warning(json), "");
   EXPECT_EQ(json.at("way_seconds").size(), 2U);
   EXPECT_GT(json.at("way_seconds").at("millrace (progressive)"), 0);
+}
+
+TEST(BenchDecoders, TheCeilingOfOtherImagesThanJpegsIsRefusedBeforeTheRun) {
+  const TemporaryFolder folder;
+  const std::string png = folder / "a.png";
+  const std::string jpeg = folder / "a.jpg";
+  const std::string set = folder / "pictures.lmdb";
+  const Bytes encoded = encode(noise(40, 30, 1), {});
+  std::ofstream(jpeg, std::ios::binary)
+      .write(reinterpret_cast<const char*>(encoded.data()),
+             static_cast<std::streamsize>(encoded.size()));
+  ASSERT_EQ(run_program({MILLRACE_COMMAND, "decode", jpeg, "--png", png}).exit_code, 0);
+  write_pictures(set, std::vector<Bytes>{encoded, read_file(png)});
+  const auto refused = run_program({MILLRACE_COMMAND, "bench", set, "--ceiling", "--batches", "1",
+                                    "--batch-size", "1", "--warmup", "0"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_EQ(refused.out, "");
+  EXPECT_EQ(refused.err, "millrace: --ceiling: record 1 of " + set +
+                             " is a PNG image; the ceiling T is the rate of libjpeg-turbo, so of "
+                             "JPEGs alone\n");
 }
 
 }  // namespace
