@@ -251,6 +251,22 @@ RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
           .machine = describe_machine(settings.pipeline.runtime->topology())};
 }
 
+/// Throws `Error` (`invalid_argument`) if the device has work on images but does not convert them.
+void check_converted(const SourceArguments& arguments, const BenchSettings& settings) {
+  const auto leaves_work = [](const FieldSpec& field) {
+    return !field.device_stages.empty() || !field.flips.empty() || !field.erases.empty() ||
+           !field.mixes.empty();
+  };
+  if (settings.pipeline.conversion ||
+      std::ranges::none_of(settings.transform->spec().fields(), leaves_work))
+    return;
+  const std::string who = arguments.decode == "device" ? "--decode device" : arguments.recipe;
+  throw Error(ErrorCode::invalid_argument,
+              who +
+                  " leaves work on images to the device, which needs --convert, such as "
+                  "--convert bfloat16:nhwc");
+}
+
 BenchSettings source_settings(const SourceArguments& arguments) {
   BenchSettings settings;
   Recipe recipe = load_recipe(arguments.recipe, arguments.size);
@@ -265,6 +281,7 @@ BenchSettings source_settings(const SourceArguments& arguments) {
   } else {
     const Recipe fitted = recipe_for(recipe, *settings.dataset);
     settings.transform = image_transform(fitted, arguments.limits);
+    check_converted(arguments, settings);
     settings.recipe = fitted.to_json();
   }
   settings.pipeline.seed = arguments.seed;

@@ -289,6 +289,14 @@ TEST_F(Files, WhatDoesNotGoTogether) {
                  "cannot take 211106250358784 bytes of memory");
   expect_refused({"bench", set_, "--device", "cuda:99999"}, 2, "cuda:99999");
   expect_refused({"bench", set_, "--convert", "int9"}, 2, "not \"int9\"");
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"bench"},
+                                                  {"tune", "--step-ms", "9"},
+                                                  {"diagnose", "--step-ms", "9"}}) {
+    std::vector<std::string> words = command;
+    words.insert(words.begin() + 1, {set_, "--decode", "device"});
+    expect_refused(words, 1,
+                   "--decode device leaves work on images to the device, which needs --convert");
+  }
   expect_refused({"bench", set_, "--step", "gemm:0"}, 2, "not \"gemm:0\"");
   expect_refused({"inspect", set_, "--record", "1"}, 1, "has 1 record");
   expect_refused({"inspect", set_, "--record", "18446744073709551615"}, 1, "has 1 record");
