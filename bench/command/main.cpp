@@ -27,6 +27,17 @@ std::string usage_text(const CLI::App& main, const CLI::Error& error) {
                      arguments.size() == 1 ? " was" : "s were", fmt::join(arguments, " "));
 }
 
+/// Returns the message for a word that is not a command; empty if it is one.
+std::string unknown_command(const CLI::App& app, const std::string& word) {
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == word) return {};
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  return fmt::format("millrace: unknown command '{}'; commands are: {}\nSee millrace --help.\n",
+                     millrace::cli::printable(millrace::cut(word, 100)), names);
+}
+
 int run(int argc, char** argv) {
   CLI::App app(
       "Keeps a trainer fed: packs images into datasets, checks them and measures how fast they are "
@@ -59,6 +70,12 @@ int run(int argc, char** argv) {
   commands.push_back(millrace::cli::add_diagnose(app));
   commands.push_back(millrace::cli::add_topology(app));
 
+  const std::string first = argc > 1 ? argv[1] : "-";
+  if (const std::string unknown = unknown_command(app, first);
+      !first.starts_with('-') && !unknown.empty()) {
+    millrace::cli::print_error_text(unknown);
+    return usage_error;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -278,7 +278,14 @@ TEST_F(Files, OutputsAreTriedBeforehand) {
 }
 
 TEST_F(Files, WhatDoesNotGoTogether) {
-  expect_refused({"nosuch"}, 2, "nosuch");
+  const std::string commands =
+      "; commands are: pack, recode, index, inspect, verify, recipe, decode, view, bench, tune, "
+      "diagnose, topology\nSee millrace --help.\n";
+  expect_refused({"nosuch"}, 2, "unknown command 'nosuch'" + commands);
+  expect_refused({"benhc", set_, "--batches", "3"}, 2, "unknown command 'benhc'" + commands);
+  expect_refused({"nosuch", "bench", set_}, 2, "unknown command 'nosuch'" + commands);
+  expect_refused({"\x1b[2J"}, 2, "unknown command '\\x1b[2J'");
+  expect_refused({std::string(100'000, 'x')}, 2, "xxx...'; commands are: ");
   expect_refused({"bench"}, 2, "DATASET");
   expect_refused({"bench", set_, "--nosuch"}, 2, "--nosuch");
   expect_refused({"bench", set_, std::string(100'000, 'x')}, 2, "xxx...");
