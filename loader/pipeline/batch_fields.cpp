@@ -49,6 +49,19 @@ const FieldSpec& checked_image(const SampleSpec& made, const Conversion& convers
   return image;
 }
 
+/// `values` is the number of values that were given for `option`; 0 if it is not known.
+void check_count(const char* option, std::size_t values, const std::string& field,
+                 std::size_t channels) {
+  if (values == 0 || values == channels) return;
+  const auto counted = [](std::size_t count, const char* noun) {
+    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+  };
+  throw Error(ErrorCode::invalid_argument,
+              std::string("conversion.") + option + " has " + counted(values, "value") + ", but " +
+                  in_quotes(field) + " has " + counted(channels, "channel") +
+                  "; give one value for each channel");
+}
+
 void check_values(const Conversion& conversion, std::size_t channels) {
   const bool to_bytes = conversion.dtype == DType::uint8;
   if (!to_bytes && conversion.dtype != DType::float16 && conversion.dtype != DType::bfloat16 &&
@@ -58,6 +71,8 @@ void check_values(const Conversion& conversion, std::size_t channels) {
   if (conversion.layout != ImageLayout::nhwc && conversion.layout != ImageLayout::nchw)
     refuse_conversion("layout", std::to_string(static_cast<int>(conversion.layout)),
                       "it must be nhwc or nchw");
+  check_count("mean", conversion.mean_values, conversion.field, channels);
+  check_count("std", conversion.std_values, conversion.field, channels);
   for (std::size_t channel = 0; channel < channels; ++channel) {
     const float mean = conversion.mean[channel];
     const float std = conversion.std[channel];

@@ -67,16 +67,17 @@ class RunMembers : public Members {
     into = value->get<bool>();
   }
 
-  /// Reads a number for each channel.
-  void channels(const char* key, std::array<float, Conversion::max_channels>& into) const {
+  /// Reads a number for each channel. Returns their count; 0 if the key is missing.
+  std::size_t channels(const char* key, std::array<float, Conversion::max_channels>& into) const {
     const Json* value = find(key);
-    if (value == nullptr) return;
+    if (value == nullptr) return 0;
     bool numbers = value->is_array() && !value->empty() && value->size() <= into.size();
     for (std::size_t k = 0; numbers && k < value->size(); ++k)
       numbers = (*value)[k].is_number() &&
                 std::abs((*value)[k].get<double>()) <= std::numeric_limits<float>::max();
     if (!numbers) location_.fail(key, *value, "a list of 1 to 4 numbers, one for each channel");
     for (std::size_t k = 0; k < value->size(); ++k) into[k] = (*value)[k].get<float>();
+    return value->size();
   }
 
  private:
@@ -126,8 +127,8 @@ void read_conversion(const Json& json, const std::string& source, PipelineOption
   members.read("field", conversion.field);
   members.choose("dtype", converted_dtypes, conversion.dtype);
   members.choose("layout", layouts, conversion.layout);
-  members.channels("mean", conversion.mean);
-  members.channels("std", conversion.std);
+  conversion.mean_values = members.channels("mean", conversion.mean);
+  conversion.std_values = members.channels("std", conversion.std);
   into.conversion = conversion;
 }
 

@@ -122,6 +122,10 @@ class LoaderTest(unittest.TestCase):
             loader(batch_size=float("nan"))
         with self.assertRaisesRegex(millrace.Error, "mean is inf, must be a finite number"):
             loader(mean=[0.5, float("inf"), 0.5])
+        for key, values in [("mean", [0.5]), ("std", [1, 1]), ("mean", [0, 0, 0, 0])]:
+            told = rf'{key} has {len(values)} values?, but "image" has 3 channels'
+            with self.assertRaisesRegex(millrace.Error, told):
+                loader(**{key: values})
         with self.assertRaisesRegex(millrace.Error, "timeout is nan"):
             loader().next(timeout=float("nan"))
 

@@ -140,6 +140,8 @@ TEST_F(OptionsFile, RunSaysWhatElseIsToBeRun) {
   EXPECT_EQ(options.conversion->layout, ImageLayout::nhwc);
   EXPECT_THAT(options.conversion->mean, ElementsAre(0.5F, 0.25F, 0.125F, 0));
   EXPECT_THAT(options.conversion->std, ElementsAre(2, 4, 8, 1));
+  EXPECT_EQ(options.conversion->mean_values, 3U);
+  EXPECT_EQ(options.conversion->std_values, 3U);
 }
 
 TEST_F(OptionsFile, RunLeavesWhatItDoesNotSay) {
@@ -156,6 +158,15 @@ TEST_F(OptionsFile, RunLeavesWhatItDoesNotSay) {
   EXPECT_FALSE(said.conversion);
   EXPECT_EQ(Sampler(said.order, 99, 1).hash(), Sampler(Order::blocks({5, 2}), 99, 1).hash());
   EXPECT_NE(Sampler(said.order, 99, 1).hash(), Sampler(Order::blocks(), 99, 1).hash());
+}
+
+TEST_F(OptionsFile, RunCountsTheValuesOfAConversion) {
+  const PipelineOptions said =
+      options_from_json(R"({"format": 1, "options": {}, "run": {"conversion": {"mean": [0.5]}}})")
+          .pipeline;
+  ASSERT_TRUE(said.conversion);
+  EXPECT_EQ(said.conversion->mean_values, 1U);
+  EXPECT_EQ(said.conversion->std_values, 0U) << "the default is for any number of channels";
 }
 
 TEST_F(OptionsFile, RunBucketsByAField) {

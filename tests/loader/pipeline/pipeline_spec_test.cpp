@@ -17,6 +17,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::SmallRun;
 
 constexpr std::size_t most_boxes = 5;
@@ -143,6 +144,32 @@ TEST(PipelineSpec, FieldsOfSmallIntegersAndBool) {
       EXPECT_EQ(batch["short"].as<std::int16_t>()[sample], -1000 - record);
       EXPECT_EQ(batch["mask"].as<std::uint16_t>()[2 * sample + 1], 60000);
     }
+}
+
+TEST(PipelineSpec, AConversionHasAValueForEachChannel) {
+  SmallRun run(20);
+  run.options.bad_records = BadRecords::mark;
+  const auto convert = [&run](const Conversion& conversion) -> std::string {
+    run.options.conversion = conversion;
+    try {
+      Pipeline pipeline(run.dataset, pair_transform(), run.device, run.options);
+      EXPECT_TRUE(pipeline.next());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      return error.what();
+    }
+    return "converts";
+  };
+  for (const std::size_t values : {0U, 3U})
+    EXPECT_EQ(convert({.field = "left", .mean_values = values, .std_values = values}), "converts");
+  for (const std::size_t values : {0U, 1U})
+    EXPECT_EQ(convert({.field = "right", .mean_values = values, .std_values = values}), "converts");
+  EXPECT_THAT(convert({.field = "left", .mean = {0.5F}, .mean_values = 1}),
+              HasSubstr("conversion.mean has 1 value, but \"left\" has 3 channels"));
+  EXPECT_THAT(convert({.field = "left", .std_values = 4}),
+              HasSubstr("conversion.std has 4 values, but \"left\" has 3 channels"));
+  EXPECT_THAT(convert({.field = "right", .mean_values = 3}),
+              HasSubstr("conversion.mean has 3 values, but \"right\" has 1 channel;"));
 }
 
 /// Adds a field and two stages to another transform.
