@@ -74,6 +74,17 @@ void set_raw_transform(BenchSettings& settings) {
         dataset.name() + ": the dtypes of the fields are not known; samples have the stored bytes");
 }
 
+/// Uses ImageNet's mean and std if the images have the 3 channels that these are for.
+void normalise_images(const SampleSpec& samples, Conversion& conversion) {
+  if (conversion.dtype == DType::uint8) return;
+  const auto image = std::ranges::find(samples.fields(), conversion.field, &FieldSpec::name);
+  if (image == samples.fields().end()) return;  // the pipeline refuses it
+  const Shape& shape = image->shape;
+  if (shape.rank() == 0 || shape[shape.rank() - 1] != 3) return;
+  conversion.mean = Conversion::imagenet_mean;
+  conversion.std = Conversion::imagenet_std;
+}
+
 /// Applies an options file, and warns where it may not fit. Returns its number of workers.
 unsigned apply_config(const std::string& path, BenchSettings& settings) {
   const LoadedOptions loaded = load_options(path);
@@ -151,8 +162,9 @@ void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
   command
       .add_option("--convert", arguments.convert,
                   "Conversion of images on the device: uint8, float16, bfloat16 or float32 (with "
-                  "ImageNet's mean and std),\n"
-                  "nchw (the default) or nhwc; without it images stay uint8, nhwc")
+                  "ImageNet's mean and std\n"
+                  "if they have 3 channels), nchw (the default) or nhwc; without it images stay "
+                  "uint8, nhwc")
       ->type_name("DTYPE[:LAYOUT]")
       ->check(CLI::Validator(check_conversion, ""));
   command
@@ -205,10 +217,6 @@ Conversion parse_conversion(const std::string& text) {
       std::ranges::find_if(dtypes, [&](DType one) { return dtype == to_string(one); });
   if (named == dtypes.end()) throw std::invalid_argument(text);
   conversion.dtype = *named;
-  if (conversion.dtype != DType::uint8) {
-    conversion.mean = Conversion::imagenet_mean;
-    conversion.std = Conversion::imagenet_std;
-  }
   const std::string layout = colon == std::string::npos ? "nchw" : text.substr(colon + 1);
   if (layout != "nchw" && layout != "nhwc") throw std::invalid_argument(text);
   conversion.layout = layout == "nchw" ? ImageLayout::nchw : ImageLayout::nhwc;
@@ -284,6 +292,8 @@ BenchSettings source_settings(const SourceArguments& arguments) {
     check_converted(arguments, settings);
     settings.recipe = fitted.to_json();
   }
+  if (settings.pipeline.conversion)
+    normalise_images(settings.transform->spec(), *settings.pipeline.conversion);
   settings.pipeline.seed = arguments.seed;
   settings.pipeline.index_bytes = arguments.index_bytes;
   settings.pipeline.cache_bytes = arguments.cache_bytes;

@@ -61,8 +61,8 @@ CLI::Validator step_check(bool may_be_none);
 /// that.
 std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings& settings);
 
-/// Parses "float16", "bfloat16:nhwc" ... Uses ImageNet's mean and standard deviation, except for
-/// uint8. Throws `std::invalid_argument` for another text.
+/// Parses "float16", "bfloat16:nhwc" ... into a conversion with mean 0 and std 1. Throws
+/// `std::invalid_argument` for another text.
 Conversion parse_conversion(const std::string& text);
 
 /// Name of the recipe in results; "none (raw)" without one.
