@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "pipeline/engine.h"
+#include "runtime/runtime_services.h"
 
 namespace millrace {
 
@@ -16,6 +17,7 @@ Pipeline::Pipeline(std::shared_ptr<const Dataset> dataset,
     throw Error(ErrorCode::invalid_argument, "the transform is null; a pipeline needs one");
   if (device == nullptr)
     throw Error(ErrorCode::invalid_argument, "the device is null; a pipeline needs one");
+  if (options.runtime != nullptr) RuntimeServices::of(*options.runtime).require_owner();
   if (auto fitted = transform->fitted_to(*dataset)) transform = std::move(fitted);
   std::shared_ptr<Runtime> runtime =
       options.runtime ? std::exchange(options.runtime, nullptr)

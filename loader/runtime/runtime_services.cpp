@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/runtime_services.h"
 
+#include <millrace/error.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -20,6 +22,13 @@ RuntimeServices::RuntimeServices(const Pools& pools, const RuntimeOptions& optio
       adaptive_(options.adaptive),
       default_hint_bytes_(usable_memory() / 100 / std::max(options.local_world, 1U)),
       host_memory_(std::make_shared<HostMemoryPool>(options.kept_host_bytes)) {}
+
+void RuntimeServices::require_owner() const {
+  if (!process_.is_owner())
+    throw Error(ErrorCode::invalid_argument,
+                "the runtime was made before fork(), whose child does not have its threads; make a "
+                "runtime in the child");
+}
 
 void RuntimeServices::activate(const std::vector<Need>& needs) {
   std::map<WorkerPool*, unsigned> active;

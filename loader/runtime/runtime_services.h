@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/owner_process.h"
 #include "cache/cache_budget.h"
 #include "cache/recoded_records.h"
 #include "cache/record_hints.h"
@@ -32,6 +33,9 @@ class RuntimeServices {
   /// `pools` are the runtime's, which outlive this object's last call.
   RuntimeServices(const Pools& pools, const RuntimeOptions& options);
   static RuntimeServices& of(Runtime& runtime) { return *runtime.services_; }
+
+  /// Throws `Error` (`invalid_argument`) in a child of fork(), which has none of the workers.
+  void require_owner() const;
 
   /// Sets the number of workers of `pools` (empty: of all) that `pipeline` needs from now on; 0
   /// counts as 1. An adaptive runtime keeps as many workers active as all pipelines need together.
@@ -108,6 +112,7 @@ class RuntimeServices {
   std::shared_ptr<CacheBudget> budget_of(const std::shared_ptr<const Dataset>& dataset)
       MILLRACE_REQUIRES(caches_mutex_);
 
+  const OwnerProcess process_;
   const Pools& pools_;
   const bool adaptive_;
   const std::size_t default_hint_bytes_;

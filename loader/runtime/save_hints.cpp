@@ -6,7 +6,9 @@
 namespace millrace {
 
 std::uint64_t save_hints(const std::shared_ptr<const Dataset>& dataset, Runtime& runtime) {
-  const std::shared_ptr<RecordHints> hints = RuntimeServices::of(runtime).hints_of(dataset, 1);
+  RuntimeServices& services = RuntimeServices::of(runtime);
+  services.require_owner();
+  const std::shared_ptr<RecordHints> hints = services.hints_of(dataset, 1);
   HintsWriter writer(dataset);
   std::vector<std::byte> hint;
   for (std::uint64_t record = 0; record < dataset->size(); ++record) {

@@ -39,7 +39,18 @@ class Runtime(Handle):
     ) -> None:
         options: Options = {"workers": workers, "rank": rank, "world_size": world_size}
         options |= {"local_rank": local_rank, "local_world_size": local_world_size}
+        self._process = os.getpid()
         self.handle = new_handle("runtime_create", text(options_json(options)[0]))
+
+
+    def check_process(self) -> None:
+        """Raises `Error` in a child of fork."""
+        if self._process != os.getpid():
+            raise Error(
+                "invalid_argument",
+                "the runtime was made before fork(), whose child does not have its threads; make a "
+                "runtime in the child",
+            )
 
 
 class Workload:
@@ -82,6 +93,8 @@ class Workload:
         return self._given if isinstance(self._given, (str, os.PathLike)) else None
 
     def _setup(self, dataset: Dataset | None, state: str | None = None) -> structs.PipelineSetup:
+        if self.runtime is not None:
+            self.runtime.check_process()
         return structs.PipelineSetup(
             dataset=0 if dataset is None else dataset.handle,
             transform=self.transform.handle,

@@ -8,8 +8,9 @@
 // may outlive its pipeline. A stream must outlive the batches used on it, unless a batch keeps the
 // stream alive (see `Batch::record_stream`).
 // Fork: a child of fork() has none of the pipeline's threads. In the child, destructors return at
-// once and free nothing. Using the parent's pipeline there is an error. Fork before making the
-// first pipeline, or make new pipelines in the child.
+// once and free nothing. Using the parent's pipeline there is an error, and so is making a pipeline
+// with the parent's runtime. Fork before making the first pipeline, or make new pipelines and
+// runtimes in the child.
 #pragma once
 
 #include <millrace/batch.h>

@@ -105,6 +105,24 @@ class LifetimeTest(unittest.TestCase):
         self.assertEqual(os.waitstatus_to_exitcode(status), 2)
         self.assertEqual(labels(next(train)), [4, 5, 6, 7])  # the parent's goes on
 
+    def test_a_child_of_fork_makes_a_runtime_of_its_own(self):
+        runtime = millrace.Runtime(1)
+        next(loader(runtime=runtime))
+        measured = millrace.Workload(Images(), size=8, batch_size=4, runtime=runtime)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            told = 0
+            try:
+                for use in (lambda: loader(runtime=runtime), lambda: millrace.bench(measured)):
+                    with self.assertRaisesRegex(millrace.Error, "runtime was made before fork"):
+                        use()
+                    told += 1
+            finally:
+                os._exit(told)
+        _, status = os.waitpid(child, 0)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 2)
+
     def test_cannot_be_pickled_or_copied(self):
         for value in (loader(), millrace.Dataset.from_records(Images()), millrace.Runtime(1)):
             for function in (pickle.dumps, copy.deepcopy):

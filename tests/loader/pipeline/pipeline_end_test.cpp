@@ -124,5 +124,20 @@ TEST_P(Fork, AChildLetsGoOfEverythingAtOnce) {
   EXPECT_TRUE(pipeline->next({.timeout = patience})) << "the parent goes on";
 }
 
+TEST(ForkedRuntime, IsRefusedInTheChild) {
+  SmallRun run(100);
+  run.workers(2);
+  Pipeline pipeline = run.pipeline();
+  ASSERT_TRUE(pipeline.next());
+  EXPECT_TRUE(child_does([&] {
+    const Error error = error_of([&] { (void)run.pipeline(); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.what(), HasSubstr("the runtime was made before fork()"));
+    EXPECT_THAT(error_of([&] { (void)save_hints(run.dataset, *run.options.runtime); }).what(),
+                HasSubstr("the runtime was made before fork()"));
+  }));
+  EXPECT_TRUE(pipeline.next({.timeout = patience})) << "the parent goes on";
+}
+
 }  // namespace
 }  // namespace millrace
