@@ -88,6 +88,12 @@ void check_outputs(const std::vector<std::string>& outputs,
 }
 
 void check_can_create(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_symlink(fs::symlink_status(path, ignored)) && !fs::exists(path, ignored))
+    throw Error(ErrorCode::invalid_argument,
+                path.string() + " is a symbolic link to " +
+                    fs::read_symlink(path, ignored).string() +
+                    ", which does not exist; remove the link or make its target");
   if (const int reason = try_to_create(path))
     throw Error(ErrorCode::io, path.string() + " cannot be created: " + errno_text(reason));
 }

@@ -18,7 +18,8 @@ void write_text(const std::filesystem::path& path, std::string_view text);
 /// Empty names and "-" pass.
 void check_outputs(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);
 
-/// Throws `Error` (`io`) if a file cannot be created at `path`, where no file exists yet.
+/// Throws `Error` if a file cannot be created at `path`, where no file exists yet: `io`, or
+/// `invalid_argument` for a symbolic link whose target does not exist.
 void check_can_create(const std::filesystem::path& path);
 
 /// Throws `Error` (`invalid_argument`) if `output` and `input` are the same file under any name.

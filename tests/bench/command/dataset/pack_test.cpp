@@ -266,6 +266,18 @@ TEST(Pack, ReplacesOnlyWithForce) {
   EXPECT_THAT(contents(folder / "out.lmdb"), ElementsAre("a.jpg -1"));
 }
 
+TEST(Pack, NamesALinkWhoseTargetDoesNotExist) {
+  const TemporaryFolder folder;
+  write_jpeg(folder / "photos" / "a.jpg");
+  fs::create_symlink("nowhere.lmdb", folder / "out.lmdb");
+  const Result result = pack(folder / "photos", folder / "out.lmdb", {"--force"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr((folder / "out.lmdb").string() +
+                                    " is a symbolic link to nowhere.lmdb, which does not exist"));
+  EXPECT_TRUE(fs::is_symlink(folder / "out.lmdb"));
+  EXPECT_FALSE(fs::exists(folder / "nowhere.lmdb"));
+}
+
 TEST(Pack, SaysWhatIsWrongWithItsArguments) {
   const TemporaryFolder folder;
   write_jpeg(folder / "photos" / "a.jpg");
