@@ -23,6 +23,9 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 9> extensions = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
                                                         ".pgm", ".tif",  ".tiff", ".webp"};
 
+/// U+FEFF in UTF-8, with which some editors begin a text.
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+
 [[noreturn]] void throw_unread(const fs::path& path, const std::error_code& error) {
   throw Error(ErrorCode::io, path.string() + " cannot be read: " + error.message());
 }
@@ -101,6 +104,8 @@ void read_image_list(const fs::path& list, const TakeListed& take) {
     const auto read = static_cast<std::size_t>(file.gcount());
     std::string_view line(buffer.data(), file.eof() ? read : read - 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
+    if (number == 1 && line.starts_with(byte_order_mark))
+      line.remove_prefix(byte_order_mark.size());
     if (!line.empty()) take_line(line, where(), take);
   }
   if (file.bad()) throw Error(ErrorCode::io, list.string() + " cannot be read to its end");

@@ -23,8 +23,9 @@ namespace MILLRACE_API millrace {
 using TakeListed = std::function<void(std::string_view path, std::int64_t label)>;
 
 /// Reads a text file that lists images, in its order. A line is a path relative to a folder, a
-/// comma (the last one of the line) and the label. Empty lines are skipped. Throws `Error`
-/// (`not_found`, `corrupt` with the line's number, `io`), and any exception of `take`.
+/// comma (the last one of the line) and the label. Empty lines are skipped, and so is a UTF-8 byte
+/// order mark at the beginning. Throws `Error` (`not_found`, `corrupt` with the line's number,
+/// `io`), and any exception of `take`.
 void read_image_list(const std::filesystem::path& list, const TakeListed& take);
 
 /// Device and inode, which identify a folder that has several names.

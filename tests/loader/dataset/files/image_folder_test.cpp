@@ -175,6 +175,10 @@ TEST(ImageList, HasTheFilesInItsOrder) {
   EXPECT_EQ(listing_of(*dataset), "\nx/b.jpg,7\nx/a,a.jpg,-1\n");
   EXPECT_EQ(dataset->facts().format, "image list");
   EXPECT_EQ(dataset->make_reader()->read(1).text("image"), "a");
+  write_file(folder / "marked.csv", "\xef\xbb\xbfx/b.jpg,7\n");
+  EXPECT_EQ(listing_of(*open_dataset(folder / "marked.csv")), "\nx/b.jpg,7\n")
+      << "without the byte order mark";
+
   write_file(folder / "wrong.csv", "x/b.jpg,7\nx/b.jpg,seven\n");
   EXPECT_THAT(thrown_by([&] { (void)open_dataset(folder / "wrong.csv"); }).what(),
               HasSubstr("wrong.csv:2: label \"seven\" is not a number from -1 up"));
