@@ -88,6 +88,13 @@ int run(const BenchArguments& arguments) {
                 "--ceiling compares with libjpeg-turbo's decode of images, but these samples have "
                 "no images");
   if (arguments.ceiling) check_ceiling_images(*settings.dataset);
+  if (arguments.epochs > 0 && settings.dataset->size() < settings.pipeline.batch_size)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: the batch size is {}, more than the dataset's {} records, so an "
+                            "epoch has no whole batch; take a smaller --batch-size, or --batches "
+                            "instead of --epochs",
+                            arguments.source.dataset.path, settings.pipeline.batch_size,
+                            settings.dataset->size()));
   settings.warmup = arguments.warmup.value_or(arguments.epochs > 0 ? 0 : 10);
   settings.epochs = arguments.epochs;
   settings.batches = arguments.batches;

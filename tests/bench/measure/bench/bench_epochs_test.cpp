@@ -76,6 +76,12 @@ TEST_F(BenchEpochs, AreSaidToPeople) {
     EXPECT_THAT(result.out, HasSubstr(text));
 }
 
+TEST_F(BenchEpochs, HaveAWholeBatch) {
+  const Result result = bench({"--epochs", "2", "--batch-size", "51"});
+  EXPECT_EQ(result.exit_code, 1) << result.out;
+  EXPECT_THAT(result.err, HasSubstr("the batch size is 51, more than the dataset's 50 records"));
+}
+
 TEST_F(BenchEpochs, GoWithNoOtherLength) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"--epochs", "2", "--batches", "9"},
