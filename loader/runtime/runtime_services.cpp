@@ -9,13 +9,11 @@
 #include "runtime/memory.h"
 
 namespace millrace {
-namespace {
 
-bool is_of(const std::shared_ptr<const Dataset>& dataset, const std::weak_ptr<const Dataset>& one) {
-  return !one.owner_before(dataset) && !dataset.owner_before(one);
+bool RuntimeServices::DatasetIdentity::is(const std::shared_ptr<const Dataset>& dataset) const {
+  return address_ == dataset.get() && !owner_.owner_before(dataset) &&
+         !dataset.owner_before(owner_);
 }
-
-}  // namespace
 
 RuntimeServices::RuntimeServices(const Pools& pools, const RuntimeOptions& options)
     : pools_(pools),
@@ -85,8 +83,8 @@ void RuntimeServices::tidy() {
 /// Returns the budget that all caches of a dataset share.
 std::shared_ptr<CacheBudget> RuntimeServices::budget_of(
     const std::shared_ptr<const Dataset>& dataset) {
-  auto found = std::ranges::find_if(budgets_,
-                                    [&](const Budget& one) { return is_of(dataset, one.dataset); });
+  auto found =
+      std::ranges::find_if(budgets_, [&](const Budget& one) { return one.dataset.is(dataset); });
   if (found == budgets_.end())
     found = budgets_.insert(found, {dataset, std::make_shared<CacheBudget>()});
   return found->kept;
@@ -99,7 +97,7 @@ std::shared_ptr<RecordHints> RuntimeServices::hints_of(
   tidy();
   if (allowed == 0) return nullptr;
   auto found =
-      std::ranges::find_if(hints_, [&](const Hints& one) { return is_of(dataset, one.dataset); });
+      std::ranges::find_if(hints_, [&](const Hints& one) { return one.dataset.is(dataset); });
   if (found == hints_.end())
     found = hints_.insert(found, {dataset, std::make_shared<RecordHints>()});
   found->kept->allow(allowed);
@@ -112,7 +110,7 @@ std::shared_ptr<SampleCache> RuntimeServices::cache_of(
   const MutexLock lock(caches_mutex_);
   tidy();
   auto found = std::ranges::find_if(caches_, [&](const Cache& one) {
-    return is_of(dataset, one.dataset) && one.fingerprint == fingerprint &&
+    return one.dataset.is(dataset) && one.fingerprint == fingerprint &&
            one.kept->sample_bytes() == sample_bytes;
   });
   if (found == caches_.end())
@@ -128,7 +126,7 @@ std::shared_ptr<RecodedRecords> RuntimeServices::recoded_of(
   const MutexLock lock(caches_mutex_);
   tidy();
   auto found = std::ranges::find_if(recoded_, [&](const Recoded& one) {
-    return is_of(dataset, one.dataset) && one.fingerprint == fingerprint;
+    return one.dataset.is(dataset) && one.fingerprint == fingerprint;
   });
   if (found == recoded_.end())
     found = recoded_.insert(

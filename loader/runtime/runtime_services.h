@@ -85,21 +85,34 @@ class RuntimeServices {
     unsigned workers = 0;
     std::vector<WorkerPool*> pools{};
   };
+  /// Identity of a dataset object. One owner may hold several datasets, and a later dataset may
+  /// have the address of a destroyed one. So both owner and address are compared.
+  class DatasetIdentity {
+   public:
+    DatasetIdentity(const std::shared_ptr<const Dataset>& dataset)
+        : owner_(dataset), address_(dataset.get()) {}
+    bool is(const std::shared_ptr<const Dataset>& dataset) const;
+    bool expired() const { return owner_.expired(); }
+
+   private:
+    std::weak_ptr<const Dataset> owner_;
+    const Dataset* address_;
+  };
   struct Hints {
-    std::weak_ptr<const Dataset> dataset;
+    DatasetIdentity dataset;
     std::shared_ptr<RecordHints> kept;
   };
   struct Budget {
-    std::weak_ptr<const Dataset> dataset;
+    DatasetIdentity dataset;
     std::shared_ptr<CacheBudget> kept;
   };
   struct Cache {
-    std::weak_ptr<const Dataset> dataset;
+    DatasetIdentity dataset;
     std::uint64_t fingerprint;
     std::shared_ptr<SampleCache> kept;
   };
   struct Recoded {
-    std::weak_ptr<const Dataset> dataset;
+    DatasetIdentity dataset;
     std::uint64_t fingerprint;
     std::shared_ptr<RecodedRecords> kept;
   };

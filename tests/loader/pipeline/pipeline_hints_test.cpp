@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "runtime/runtime_services.h"
 #include "support/small_run.h"
 
 namespace millrace {
@@ -250,6 +251,32 @@ TEST_F(PipelineCache, IsSharedByPipelinesOfOneCacheablePrefix) {
   dataset_ = std::make_shared<MemoryDataset>(100);
   run(transform);
   EXPECT_EQ(transform->made(), 120U) << "another dataset";
+}
+
+TEST_F(PipelineCache, IsNotSharedByDatasetsOfOneOwner) {
+  const auto parts = std::make_shared<std::array<std::shared_ptr<MemoryDataset>, 2>>();
+  for (auto& part : *parts) part = std::make_shared<MemoryDataset>(100);
+  const std::shared_ptr<MemoryDataset> train(parts, parts->front().get());
+  const std::shared_ptr<MemoryDataset> validation(parts, parts->back().get());
+  const auto transform = std::make_shared<CachingTransform>();
+  dataset_ = train;
+  run(transform);
+  RuntimeServices& services = RuntimeServices::of(*options_.runtime);
+  const auto recoded = services.recoded_of(dataset_, 1, 100'000);
+  const auto hints = services.hints_of(dataset_, 1000);
+  EXPECT_EQ(transform->made(), 120U);
+
+  dataset_ = validation;
+  EXPECT_EQ(run(transform).cache.hits, 180U) << "as many as for the first one";
+  EXPECT_EQ(transform->made(), 120U);
+  EXPECT_NE(services.recoded_of(dataset_, 1, 100'000), recoded);
+  EXPECT_NE(services.hints_of(dataset_, 1000), hints);
+
+  dataset_ = train;
+  run(transform);
+  EXPECT_EQ(transform->made(), 30U) << "the bad ones";
+  EXPECT_EQ(services.recoded_of(dataset_, 1, 100'000), recoded);
+  EXPECT_EQ(services.hints_of(dataset_, 1000), hints);
 }
 
 TEST_F(PipelineCache, SaysWhyNothingIsKept) {
