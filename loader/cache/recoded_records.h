@@ -32,6 +32,8 @@ class RecodedRecords {
   std::size_t limit() const { return budget_->limit(); }
   /// Bytes that this cache holds of the budget.
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  /// Bytes that other caches hold of the budget.
+  std::size_t other_bytes() const { return budget_->bytes() - bytes(); }
 
   /// Returns a record's form, valid as long as the cache lives. Empty if it has none.
   std::span<const std::byte> find(std::uint64_t record) const;

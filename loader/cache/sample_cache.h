@@ -36,6 +36,8 @@ class SampleCache {
   std::uint64_t room() const;
   /// Bytes that this cache holds of the budget.
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  /// Bytes that other caches hold of the budget.
+  std::size_t other_bytes() const { return budget_->bytes() - bytes(); }
   std::size_t sample_bytes() const { return sample_bytes_; }
 
   /// Returns the cached bytes of a record, valid as long as the cache lives. Empty if it has none.

@@ -13,6 +13,7 @@
 
 #include "pipeline/checked_device.h"
 #include "pipeline/planning/stream_planner.h"
+#include "pipeline/record_caches.h"
 #include "report/verdict.h"
 #include "runtime/memory.h"
 #include "runtime/runtime_services.h"
@@ -100,34 +101,6 @@ std::uint64_t first_position(const PipelineOptions& options, const State& here,
   for (const std::string& difference : differences) message += difference + "; ";
   throw Error(ErrorCode::invalid_argument, message + "resume.anyway uses its position nevertheless",
               "plan");
-}
-
-/// Sets the cache for the transform's samples or, if they are not cached, for its recoded records.
-/// Adds a reason to `warnings` if `bytes` has no effect.
-void add_cache(RecordCaches& caches, Runtime& runtime,
-               const std::shared_ptr<const Dataset>& dataset, const Transform& transform,
-               std::size_t bytes, std::vector<std::string>& warnings) {
-  if (bytes == 0) return;
-  const CacheablePrefix part = transform.cacheable_prefix();
-  const std::optional<RecodedForm> form = transform.recoded_form();
-  if (part.bytes == 0 && !form) {
-    warnings.push_back("cache_bytes has no effect: " + part.why_none + ", and no sample is kept");
-    return;
-  }
-  if (const std::uint64_t usable = usable_memory(); usable > 0 && bytes > usable)
-    warnings.push_back("cache_bytes is " + std::to_string(bytes) + ", more than the " +
-                       std::to_string(usable) + " bytes of memory that the process may use");
-  RuntimeServices& services = RuntimeServices::of(runtime);
-  if (part.bytes > 0)
-    caches.cache = services.cache_of(dataset, part.fingerprint, part.bytes, bytes);
-  else
-    caches.recoded = services.recoded_of(dataset, form->fingerprint, bytes);
-  if (part.bytes > 0 ? caches.cache->room() > 0 : caches.recoded->has_table()) return;
-  warnings.push_back("cache_bytes is " + std::to_string(bytes) + ", which has no room for a " +
-                     (part.bytes > 0 ? "sample of " + std::to_string(part.bytes) + " bytes"
-                                     : std::string("record")) +
-                     " besides the index of " + std::to_string(dataset->size()) + " records; no " +
-                     (part.bytes > 0 ? "sample" : "record") + " is cached");
 }
 
 std::vector<std::unique_ptr<HostSlot>> make_host_slots(std::size_t count, const SlotLayout& layout,

@@ -279,6 +279,17 @@ TEST_F(PipelineCache, IsNotSharedByDatasetsOfOneOwner) {
   EXPECT_EQ(services.hints_of(dataset_, 1000), hints);
 }
 
+TEST_F(PipelineCache, NamesOtherCachesThatHoldTheBytes) {
+  options_.cache_bytes = 15'200;
+  const Report first = run(std::make_shared<CachingTransform>());
+  EXPECT_GT(first.cache.hits, 0U);
+  EXPECT_THAT(
+      run(std::make_shared<CachingTransform>(2)).warnings,
+      ::testing::Contains(::testing::HasSubstr(
+          "caches of other transforms over this dataset hold " +
+          std::to_string(first.memory.cache_bytes) + " of the 15200 bytes of cache_bytes")));
+}
+
 TEST_F(PipelineCache, SaysWhyNothingIsKept) {
   const auto caching = std::make_shared<CachingTransform>();
   const auto plain = std::make_shared<testing::FunctionTransform>(
