@@ -22,7 +22,7 @@ RecodedRecords::~RecodedRecords() {
   if (table == nullptr) return;
   for (std::uint64_t record = 0; record < records_; ++record)
     if (const Entry* const entry = table[record].load(std::memory_order_acquire);
-        entry != nullptr && entry != &none)
+        entry != nullptr && entry != &none && entry != &no_room)
       ::operator delete(const_cast<Entry*>(entry));
   delete[] table;
   budget_->give_back(bytes());
@@ -31,6 +31,8 @@ RecodedRecords::~RecodedRecords() {
 void RecodedRecords::allow(std::size_t bytes) {
   budget_->allow(bytes);
   full_.store(false, std::memory_order_relaxed);
+  const std::size_t limit = budget_->limit();
+  if (allowed_.exchange(limit, std::memory_order_relaxed) < limit) retry_refused();
   constexpr std::size_t entry_bytes = sizeof(std::atomic<const Entry*>);
   if (has_table() || records_ > budget_->limit() / entry_bytes) return;
   const std::size_t needed = static_cast<std::size_t>(records_) * entry_bytes + overhead_bytes;
@@ -45,6 +47,15 @@ void RecodedRecords::allow(std::size_t bytes) {
     return;
   }
   bytes_.fetch_add(needed, std::memory_order_relaxed);
+}
+
+void RecodedRecords::retry_refused() {
+  std::atomic<const Entry*>* const table = table_.load(std::memory_order_acquire);
+  if (table == nullptr || !some_refused_.exchange(false, std::memory_order_relaxed)) return;
+  for (std::uint64_t record = 0; record < records_; ++record) {
+    const Entry* refused = &no_room;
+    table[record].compare_exchange_strong(refused, nullptr, std::memory_order_relaxed);
+  }
 }
 
 std::span<const std::byte> RecodedRecords::find(std::uint64_t record) const {
@@ -74,10 +85,12 @@ void RecodedRecords::keep(std::uint64_t record, std::span<const std::byte> form)
   const std::size_t needed = form.size() + overhead_bytes;
   if (!budget_->take(needed)) {
     // A larger one does not close the cache for others.
-    if (form.size() <= common_bytes)
+    if (form.size() <= common_bytes) {
       full_.store(true, std::memory_order_relaxed);
-    else
-      table[record].compare_exchange_strong(before, &none, std::memory_order_relaxed);
+    } else {
+      table[record].compare_exchange_strong(before, &no_room, std::memory_order_relaxed);
+      some_refused_.store(true, std::memory_order_relaxed);
+    }
     return;
   }
   void* const memory = ::operator new(sizeof(Entry) + form.size(), std::nothrow);

@@ -25,7 +25,8 @@ class RecodedRecords {
 
   static constexpr std::size_t overhead_bytes = 64;
 
-  /// Raises the budget's limit to `bytes`, and allocates the table if there is room for it.
+  /// Raises the budget's limit to `bytes`, and allocates the table if there is room for it. If the
+  /// limit has grown since the last call, forms that did not fit are wanted again.
   void allow(std::size_t bytes);
   /// Whether there was room for the table.
   bool has_table() const { return table_.load(std::memory_order_acquire) != nullptr; }
@@ -50,15 +51,23 @@ class RecodedRecords {
     std::size_t bytes;
   };
   static constexpr Entry none{0};
+  static constexpr Entry no_room{0};
+
+  /// Forgets the records that are marked `no_room`.
+  void retry_refused();
 
   const std::uint64_t records_;
   const std::shared_ptr<CacheBudget> budget_;
-  /// A pointer for each record: null before the first try, `none` if the record has no form. A
-  /// thread that reads a pointer also sees the bytes that it points to.
+  /// A pointer for each record: null before the first try, `none` if the record has no form,
+  /// `no_room` if its form did not fit under the present limit. A thread that reads a pointer also
+  /// sees the bytes that it points to.
   std::atomic<std::atomic<const Entry*>*> table_{nullptr};
   // Plain values: relaxed memory order is enough.
   std::atomic<std::size_t> bytes_{0};
   std::atomic<bool> full_{false};
+  std::atomic<bool> some_refused_{false};
+  /// The limit of the last call of `allow`.
+  std::atomic<std::size_t> allowed_{0};
 };
 
 }  // namespace millrace

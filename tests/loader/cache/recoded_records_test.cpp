@@ -76,6 +76,22 @@ TEST(RecodedRecords, AreNotClosedByOneThatIsTooLarge) {
   EXPECT_TRUE(records.wants(1, 1000));
 }
 
+TEST(RecodedRecords, TakeALargeOneThatALaterLimitHasRoomFor) {
+  RecodedRecords records(4, std::make_shared<CacheBudget>());
+  records.allow(2'000'000);
+  const Form large(3'000'000, std::byte{1});
+  records.keep(0, large);
+  records.keep(1, {});
+  EXPECT_FALSE(records.wants(0, 1000));
+  records.allow(2'000'000);
+  EXPECT_FALSE(records.wants(0, 1000)) << "the limit has not grown";
+  records.allow(5'000'000);
+  EXPECT_TRUE(records.wants(0, large.size()));
+  EXPECT_FALSE(records.wants(1, 1000)) << "it has no form";
+  records.keep(0, large);
+  EXPECT_EQ(form_of(records, 0), large);
+}
+
 TEST(RecodedRecords, ShareABudgetWithSamples) {
   const auto budget = std::make_shared<CacheBudget>();
   RecodedRecords records(10, budget);
