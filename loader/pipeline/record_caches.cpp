@@ -36,6 +36,10 @@ void add_cache(RecordCaches& caches, Runtime& runtime,
   if (const std::uint64_t usable = usable_memory(); usable > 0 && bytes > usable)
     warnings.push_back("cache_bytes is " + std::to_string(bytes) + ", more than the " +
                        std::to_string(usable) + " bytes of memory that the process may use");
+  if (dataset.use_count() == 0)
+    warnings.push_back("cache_bytes has no effect on later pipelines: the pointer to " +
+                       dataset->name() + " does not own the dataset (use_count() is 0), so each " +
+                       "pipeline has a cache of its own; make the dataset with make_shared");
   RuntimeServices& services = RuntimeServices::of(runtime);
   std::string problem;
   if (part.bytes > 0) {

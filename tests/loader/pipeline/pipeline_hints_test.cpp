@@ -290,6 +290,17 @@ TEST_F(PipelineCache, NamesOtherCachesThatHoldTheBytes) {
           std::to_string(first.memory.cache_bytes) + " of the 15200 bytes of cache_bytes")));
 }
 
+TEST_F(PipelineCache, WarnsOfADatasetThatItsPointerDoesNotOwn) {
+  const auto warned = ::testing::Contains(::testing::HasSubstr("use_count() is 0"));
+  const auto transform = std::make_shared<CachingTransform>();
+  EXPECT_THAT(run(transform).warnings, ::testing::Not(warned));
+  const std::shared_ptr<MemoryDataset> owner = dataset_;
+  dataset_ = std::shared_ptr<MemoryDataset>(std::shared_ptr<void>(), owner.get());
+  EXPECT_THAT(run(transform).warnings, warned);
+  options_.cache_bytes = 0;
+  EXPECT_THAT(run(transform).warnings, ::testing::Not(warned));
+}
+
 TEST_F(PipelineCache, SaysWhyNothingIsKept) {
   const auto caching = std::make_shared<CachingTransform>();
   const auto plain = std::make_shared<testing::FunctionTransform>(
