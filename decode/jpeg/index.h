@@ -22,6 +22,8 @@ struct SeekPoint {
   std::uint64_t bit = 0;
   /// The DC coefficients before the MCU, by component, modulo 2^16.
   std::array<std::uint16_t, 3> predictors{};
+  /// The blocks from here on that belong to an end of band. Only in scans of progressive JPEGs.
+  std::uint16_t run = 0;
 
   friend bool operator==(const SeekPoint&, const SeekPoint&) = default;
 };
@@ -51,7 +53,8 @@ struct Tiles {
   std::int64_t count;
 };
 
-/// The points of an image's tiles, from the first tile to the last known one.
+/// The points of an image's tiles, from the first tile to the last known one. For a progressive
+/// JPEG those of its scans (`progressive/scan_index.h`).
 struct SeekIndex {
   IndexPoints of = IndexPoints::tiles;
   std::vector<SeekPoint> points{};

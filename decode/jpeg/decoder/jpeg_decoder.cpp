@@ -5,50 +5,25 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <bit>
 #include <string>
 
 #include "codec/limits.h"
 #include "jpeg/decoder/baseline.h"
+#include "jpeg/decoder/cmyk.h"
+#include "jpeg/decoder/decoder_names.h"
 #include "jpeg/decoder/progressive.h"
 #include "jpeg/decoder/region_pixels.h"
 #include "jpeg/frame.h"
 #include "jpeg/index.h"
 #include "jpeg/libjpeg.h"
+#include "jpeg/progressive/scan_index.h"
 #include "jpeg/progressive/script.h"
 
 namespace millrace {
 namespace {
 
-/// Converts a row of CMYK as Adobe stores it (inverted) to RGB, rounded as in Pillow, in place.
-void cmyk_to_rgb(std::uint8_t* row, unsigned width) {
-  const std::uint8_t* from = row;
-  for (unsigned x = 0; x < width; ++x, from += 4, row += 3) {
-    const int light = from[3];
-    for (int channel = 0; channel < 3; ++channel) {
-      const int product = (255 - from[channel]) * light + 128;
-      row[channel] =
-          static_cast<std::uint8_t>(std::max(0, light - ((product + (product >> 8)) >> 8)));
-    }
-  }
-}
-
 std::size_t row_bytes(const jpeg_decompress_struct& image) {
   return std::size_t{image.output_width} * static_cast<std::size_t>(image.output_components);
-}
-
-const char* reduced_name(bool by_stages, int reduction) {
-  constexpr const char* names[2][3] = {
-      {"libjpeg-turbo (reduced to 1/2)", "libjpeg-turbo (reduced to 1/4)",
-       "libjpeg-turbo (reduced to 1/8)"},
-      {"millrace (reduced to 1/2)", "millrace (reduced to 1/4)", "millrace (reduced to 1/8)"}};
-  return names[by_stages ? 1 : 0][std::countr_zero(static_cast<unsigned>(reduction)) - 1];
-}
-
-const char* repaired_name(bool by_stages, const JpegHeader& header) {
-  if (by_stages) return "millrace (repaired)";
-  if (header.arithmetic) return "libjpeg-turbo (arithmetic coding, repaired)";
-  return header.progressive ? "libjpeg-turbo (progressive, repaired)" : "libjpeg-turbo (repaired)";
 }
 
 }  // namespace
@@ -192,18 +167,23 @@ Status JpegDecoder::decode_at(const Region& region, int reduction, PixelView& vi
 bool JpegDecoder::use_index(std::span<const std::byte> index, std::optional<std::uint64_t> checksum,
                             IndexPoints points) {
   begun_.reset();
-  uses_index_ = takes_stages_;
+  uses_index_ = takes_stages_ || (takes_progressive_ && jpeg::can_have_index(*frame_, *script_));
   if (!uses_index_) return false;
   checksum_ = checksum ? *checksum : XXH3_64bits(encoded_.data(), encoded_.size());
   index_.of = points;
-  const bool taken = jpeg::unpack_index(index, *frame_, checksum_, index_);
+  const bool taken = takes_progressive_
+                         ? jpeg::unpack_scan_index(index, *frame_, *script_, checksum_, index_)
+                         : jpeg::unpack_index(index, *frame_, checksum_, index_);
   given_points_ = index_.points.size();
   return taken;
 }
 
 std::span<const std::byte> JpegDecoder::new_index() {
   if (index_.points.size() <= given_points_) return {};
-  jpeg::pack_index(index_, header_.components, checksum_, packed_);
+  if (header_.progressive)
+    jpeg::pack_scan_index(index_, script_->scans.size(), checksum_, packed_);
+  else
+    jpeg::pack_index(index_, header_.components, checksum_, packed_);
   given_points_ = index_.points.size();
   return packed_;
 }
@@ -214,18 +194,17 @@ Status JpegDecoder::check() {
   const DecodeBudget::Reservation reservation = take({0, 0, 1, 1});
   Status status = read_all();
   note_repair(status);
-  if (status.is_ok() && given_points_ > 0 && !takes_stages_)
-    status = Status::bad("its seek index is of data that libjpeg-turbo has to decode");
   libjpeg_->end();
+  if (status.is_ok() && takes_progressive_ && uses_index_) check_scans(status);
+  if (status.is_ok() && given_points_ > 0 && !takes_stages_ && !takes_progressive_)
+    status = Status::bad("its seek index is of data that libjpeg-turbo has to decode");
   return status;
 }
 
 void JpegDecoder::close() {
   begun_.reset();
   scratch_.drop_if_large();
-  if (progressive_ != nullptr &&
-      progressive_->bytes() + scratch_.bytes() > DecodeBudget::small_bytes)
-    progressive_->free_memory();
+  free_large_coefficients();
   // The data that is kept for an image is as long as the image: usually some kilobytes, but more
   // for a hostile image.
   constexpr std::size_t many_bytes = std::size_t{1} << 20;
@@ -233,8 +212,15 @@ void JpegDecoder::close() {
     index_ = {};
     packed_ = {};
     stages_.reset();
+    progressive_.reset();
   }
   reservation_ = {};
+}
+
+void JpegDecoder::free_large_coefficients() {
+  if (progressive_ != nullptr &&
+      progressive_->bytes() + scratch_.bytes() > DecodeBudget::small_bytes)
+    progressive_->free_memory();
 }
 
 /// An opened image can be decoded or checked once.
@@ -284,7 +270,8 @@ bool JpegDecoder::read_by_stages(const Region& region, int reduction, PixelView&
   const bool is_begun = begun_ == region && reduction == 1;
   bool sound = false;
   if (takes_progressive_)
-    sound = progressive_->decode(*frame_, *script_, region, reduction, pixels);
+    sound = progressive_->decode(*frame_, *script_, region, reduction, pixels,
+                                 uses_index_ ? &index_ : nullptr);
   else
     sound = is_begun ? stages_->finish()
                      : stages_->decode(*frame_, region, reduction, pixels,
@@ -310,7 +297,8 @@ void JpegDecoder::note_repair(const Status& status) {
   // The stages do not skip stray bytes of progressive images, and libjpeg has not begun then.
   header_.repaired = status.is_ok() && (takes_stages_ ? stages_->skipped_stray_bytes()
                                                       : libjpeg_->skipped_stray_bytes());
-  if (header_.repaired) header_.decoder = repaired_name(takes_stages_, header_);
+  if (header_.repaired)
+    header_.decoder = repaired_name(takes_stages_, header_.arithmetic, header_.progressive);
 }
 
 Status JpegDecoder::read(const Region& region, int reduction, PixelView& view) {
@@ -341,12 +329,24 @@ bool JpegDecoder::check_by_stages(Status& status) {
     doubt();
     return false;
   }
-  if (!uses_index_) return true;
+  if (uses_index_) take_whole_index(std::move(whole), status);
+  return true;
+}
+
+/// Takes the index of the whole image if the given one is a part of it.
+void JpegDecoder::take_whole_index(jpeg::SeekIndex whole, Status& status) {
   if (std::ranges::mismatch(index_.points, whole.points).in1 == index_.points.end())
     index_ = std::move(whole);
   else
     status = Status::bad("its seek index is not that of the image");
-  return true;
+}
+
+/// Makes the index of a progressive image that libjpeg-turbo has checked.
+void JpegDecoder::check_scans(Status& status) {
+  jpeg::SeekIndex whole;
+  takes_progressive_ = progressive_->make_index(*frame_, *script_, whole);
+  free_large_coefficients();
+  if (takes_progressive_) take_whole_index(std::move(whole), status);
 }
 
 Status JpegDecoder::read_all() {

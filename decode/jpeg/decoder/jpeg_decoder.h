@@ -89,6 +89,9 @@ class JpegDecoder final : public ImageDecoder, public InterleavedDecoder {
   Status read(const Region& region, int reduction, PixelView& view);
   Status read_all();
   bool check_by_stages(Status& status);
+  void take_whole_index(jpeg::SeekIndex whole, Status& status);
+  void check_scans(Status& status);
+  void free_large_coefficients();
   void doubt();
   void note_repair(const Status& status);
 

@@ -67,13 +67,14 @@ void ProgressiveCoefficients::shape(const Frame& frame, int refined_bits, const 
         ceil_divided(ceil_divided(frame.width * component.across, largest.across), block_side);
     blocks.down =
         ceil_divided(ceil_divided(frame.height * component.down, largest.down), block_side);
+    blocks.start = box.start_row * component.down;
     const auto across = static_cast<std::size_t>(blocks.across);
     const int rows = std::min(blocks.down, box.end_row * component.down);
     const int columns = std::min(blocks.across, box.end_column * component.across);
     const bool has_end = box.end_row == frame.mcus_down;
-    blocks.needed =
-        has_end ? across * static_cast<std::size_t>(blocks.down)
-                : across * static_cast<std::size_t>(rows - 1) + static_cast<std::size_t>(columns);
+    blocks.needed = has_end ? across * static_cast<std::size_t>(blocks.down - blocks.start)
+                            : across * static_cast<std::size_t>(rows - blocks.start - 1) +
+                                  static_cast<std::size_t>(columns);
     blocks.dc_stride =
         static_cast<std::size_t>(frame.mcus_across) * static_cast<std::size_t>(component.across);
     const int wanted_rows = rows - box.first_row * component.down;
@@ -81,7 +82,8 @@ void ProgressiveCoefficients::shape(const Frame& frame, int refined_bits, const 
     sizes[static_cast<std::size_t>(number)] = bytes_of(
         {blocks.needed,
          1 + static_cast<std::size_t>(wanted_rows) * static_cast<std::size_t>(wanted_columns),
-         blocks.dc_stride * static_cast<std::size_t>(box.end_row * component.down)},
+         blocks.dc_stride *
+             static_cast<std::size_t>((box.end_row - box.start_row) * component.down)},
         masks_per_block_);
     for (const std::size_t part : sizes[static_cast<std::size_t>(number)]) all += part;
   }
@@ -101,7 +103,7 @@ void ProgressiveCoefficients::shape(const Frame& frame, int refined_bits, const 
     const int columns = std::min(blocks.across, box.end_column * component.across);
     std::uint32_t slot = 1;
     for (int y = box.first_row * component.down; y < rows; ++y) {
-      std::uint32_t* const row = blocks.slots + std::ptrdiff_t{y} * blocks.across;
+      std::uint32_t* const row = blocks.slots + std::ptrdiff_t{y - blocks.start} * blocks.across;
       for (int x = box.first_column * component.across; x < columns; ++x) row[x] = slot++;
     }
   }
@@ -116,11 +118,10 @@ void ProgressiveCoefficients::copy_row(const Frame& frame, int mcu_row, Coeffici
     const int columns = std::min(from.across - begin, to.across);
     const int rows = std::min(from.down - mcu_row * component.down, to.down);
     for (int y = 0; y < rows; ++y) {
-      const int image_row = mcu_row * component.down + y;
-      const auto row_of_image = static_cast<std::size_t>(image_row);
+      const auto kept_row = static_cast<std::size_t>(mcu_row * component.down + y - from.start);
       const std::size_t block =
-          row_of_image * static_cast<std::size_t>(from.across) + static_cast<std::size_t>(begin);
-      sum_blocks({.dc = from.dc + row_of_image * from.dc_stride + begin,
+          kept_row * static_cast<std::size_t>(from.across) + static_cast<std::size_t>(begin);
+      sum_blocks({.dc = from.dc + kept_row * from.dc_stride + begin,
                   .masks = from.masks + block * masks_per_block_,
                   .masks_per_block = masks_per_block_,
                   .slots = from.slots + block,

@@ -11,20 +11,25 @@
 
 namespace millrace::jpeg {
 
-/// The MCUs whose coefficients are wanted.
+/// The MCUs whose coefficients are wanted, and the row of MCUs at which all scans begin. The first
+/// row of the box is not before it.
 struct McuBox {
   int first_column = 0;
   int end_column = 0;
   int first_row = 0;
   int end_row = 0;
+  int start_row = 0;
 };
 
-/// The blocks of one component while its scans are decoded.
+/// The blocks of one component while its scans are decoded. The arrays begin with the box's start
+/// row.
 struct ProgressiveBlocks {
   /// Blocks of the component in the image.
   int across = 0;
   int down = 0;
-  /// Blocks from the first one on, counted row by row, up to the last one that is wanted. All of
+  /// Rows of blocks before the start row.
+  int start = 0;
+  /// Blocks from the start row on, counted row by row, up to the last one that is wanted. All of
   /// them if the box has the last row of MCUs. Scans of other blocks are not read.
   std::size_t needed = 0;
   /// `BlockMasks` of each needed block.

@@ -7,12 +7,20 @@
 namespace millrace::jpeg {
 
 bool ProgressiveEntropyDecoder::decode(const Frame& frame, const Script& script,
-                                       ProgressiveCoefficients& coefficients) {
+                                       ProgressiveCoefficients& coefficients, SeekIndex* index) {
   frame_ = &frame;
   coefficients_ = &coefficients;
-  return std::ranges::all_of(script.scans, [&](const ProgressiveScan& scan) {
-    return set_tables(script, scan) && decode_scan(scan);
-  });
+  index_ = index;
+  scans_ = script.scans.size();
+  const int end_row = coefficients.box().end_row;
+  noted_from_ = index != nullptr ? static_cast<int>(index->points.size() / scans_) : end_row;
+  noted_.resize(scans_ * static_cast<std::size_t>(std::max(end_row - noted_from_, 0)));
+  for (std::size_t number = 0; number < scans_; ++number) {
+    const ProgressiveScan& scan = script.scans[number];
+    if (!set_tables(script, scan) || !decode_scan(scan, number)) return false;
+  }
+  if (index != nullptr) index->points.insert(index->points.end(), noted_.begin(), noted_.end());
+  return true;
 }
 
 bool ProgressiveEntropyDecoder::set_tables(const Script& script, const ProgressiveScan& scan) {
@@ -30,32 +38,48 @@ ProgressiveEntropyDecoder::Extent ProgressiveEntropyDecoder::extent_of(
   if (scan.component_count == 1) {
     const ProgressiveBlocks& blocks = (*coefficients_)[scan.components.front()];
     const auto across = static_cast<std::size_t>(blocks.across);
-    return {across, across * static_cast<std::size_t>(blocks.down), blocks.needed};
+    const Component& component =
+        frame_->components[static_cast<std::size_t>(scan.components.front())];
+    return {across, across * static_cast<std::size_t>(component.down),
+            across * static_cast<std::size_t>(blocks.down - blocks.start), blocks.needed};
   }
   const McuBox& box = coefficients_->box();
   const auto across = static_cast<std::size_t>(frame_->mcus_across);
-  const std::size_t all = across * static_cast<std::size_t>(frame_->mcus_down);
+  const std::size_t all = across * static_cast<std::size_t>(frame_->mcus_down - box.start_row);
   const bool has_end = box.end_row == frame_->mcus_down;
-  return {across, all,
+  return {across, across, all,
           has_end ? all
-                  : across * static_cast<std::size_t>(box.end_row - 1) +
+                  : across * static_cast<std::size_t>(box.end_row - box.start_row - 1) +
                         static_cast<std::size_t>(box.end_column)};
 }
 
-bool ProgressiveEntropyDecoder::decode_scan(const ProgressiveScan& scan) {
+/// Begins to read at a point of the start row. Returns false for one outside the file.
+bool ProgressiveEntropyDecoder::seek(const ProgressiveScan& scan, const SeekPoint& point) {
+  const std::size_t offset = scan.offset + point.bit / 8;
+  if (offset >= frame_->scan.size()) return false;
+  bytes_.begin(frame_->scan, offset, ScanBytes::window_bytes, !noted_.empty());
+  const std::uint8_t* const first = bytes_.first();
+  const auto used = static_cast<unsigned>(point.bit % 8);
+  bits_ = {std::uint64_t{*first} << (56 + used), first + 1, 8 - used};
+  band_.block = 0;
+  band_.run = point.run;
+  for (std::size_t n = 0; n < predictors_.size(); ++n)
+    predictors_[n] = static_cast<std::uint32_t>(static_cast<std::int16_t>(point.predictors[n]));
+  return true;
+}
+
+bool ProgressiveEntropyDecoder::decode_scan(const ProgressiveScan& scan, std::size_t number) {
   const Extent extent = extent_of(scan);
+  const auto start_row = static_cast<std::size_t>(coefficients_->box().start_row);
+  if (!seek(scan, start_row > 0 ? index_->points[start_row * scans_ + number] : SeekPoint{}))
+    return false;
   const std::size_t interval =
       scan.restart_interval > 0 ? static_cast<std::size_t>(scan.restart_interval) : extent.all;
-  bytes_.begin(frame_->scan, scan.offset);
-  band_.block = 0;
   int next_restart = 0;
   for (std::size_t begin = 0;; begin += interval) {
-    bits_ = {0, bytes_.first(), 0};
-    band_.run = 0;
-    predictors_ = {};
     const std::size_t end = std::min(begin + interval, extent.all);
     const std::size_t to = std::min(end, extent.needed);
-    if (!decode_mcus(scan, extent.across, begin, to) || band_.run > end - to ||
+    if (!decode_rows(scan, number, extent, begin, to) || band_.run > end - to ||
         bytes_.bits_left(bits_.next) + static_cast<std::ptrdiff_t>(bits_.count & 63) < 0)
       return false;
     if (to < end) return true;
@@ -63,8 +87,35 @@ bool ProgressiveEntropyDecoder::decode_scan(const ProgressiveScan& scan) {
     if (bytes_.stray_before(marker, bits_.next, bits_.count & 63) != std::size_t{0}) return false;
     if (end == extent.all || end == extent.needed) return true;
     bytes_.pass_marker();
+    bits_ = {0, bytes_.first(), 0};
+    band_.run = 0;
+    predictors_ = {};
     next_restart = (next_restart + 1) % 8;
   }
+}
+
+/// Decodes MCUs, and notes the points of their rows that the index lacks. Then `from` is 0.
+bool ProgressiveEntropyDecoder::decode_rows(const ProgressiveScan& scan, std::size_t number,
+                                            const Extent& extent, std::size_t from,
+                                            std::size_t to) {
+  const McuBox& box = coefficients_->box();
+  for (int row = noted_from_; row < box.end_row; ++row) {
+    const std::size_t begin = extent.row * static_cast<std::size_t>(row - box.start_row);
+    if (!decode_mcus(scan, extent.across, from, begin)) return false;
+    noted_[static_cast<std::size_t>(row - noted_from_) * scans_ + number] = point_in(scan);
+    from = begin;
+  }
+  return decode_mcus(scan, extent.across, from, to);
+}
+
+/// Returns the point of the next MCU.
+SeekPoint ProgressiveEntropyDecoder::point_in(const ProgressiveScan& scan) {
+  const std::uint64_t place = 8 * bytes_.place_of(bits_.next) - (bits_.count & 63);
+  SeekPoint point{.bit = 8 * (bytes_.offset_of(place / 8) - scan.offset) + place % 8,
+                  .run = static_cast<std::uint16_t>(band_.run)};
+  for (std::size_t n = 0; n < predictors_.size(); ++n)
+    point.predictors[n] = static_cast<std::uint16_t>(predictors_[n]);
+  return point;
 }
 
 bool ProgressiveEntropyDecoder::decode_mcus(const ProgressiveScan& scan, std::size_t across,

@@ -4,8 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "jpeg/frame.h"
+#include "jpeg/index.h"
 #include "jpeg/progressive/band_tables.h"
 #include "jpeg/progressive/progressive_coefficients.h"
 #include "jpeg/progressive/scan_loops.h"
@@ -17,21 +19,31 @@ namespace millrace::jpeg {
 /// The entropy stage of progressive JPEGs. One thread at a time.
 class ProgressiveEntropyDecoder {
  public:
-  /// Decodes all scans, up to the last block that the coefficients need. Returns false for data
-  /// that no valid progressive JPEG has; libjpeg-turbo must then decode the image.
-  bool decode(const Frame& frame, const Script& script, ProgressiveCoefficients& coefficients);
+  /// Decodes all scans, from the start row of the coefficients' box to the last block that they
+  /// need. Returns false for data that no valid progressive JPEG has, and for a wrong index;
+  /// libjpeg-turbo must then decode the image. An index, if given, must have the start row, unless
+  /// this is row 0; only images of `can_have_index` have one. If all data is valid, the rows of the
+  /// box after its last one are added to it.
+  bool decode(const Frame& frame, const Script& script, ProgressiveCoefficients& coefficients,
+              SeekIndex* index = nullptr);
 
  private:
-  /// The MCUs of a scan. A scan of one component has one block in an MCU.
+  /// The MCUs of a scan from the start row on. A scan of one component has one block in an MCU.
   struct Extent {
     std::size_t across = 0;
+    /// MCUs of the scan in a row of MCUs of the image.
+    std::size_t row = 0;
     std::size_t all = 0;
     std::size_t needed = 0;
   };
 
   Extent extent_of(const ProgressiveScan& scan) const;
   bool set_tables(const Script& script, const ProgressiveScan& scan);
-  bool decode_scan(const ProgressiveScan& scan);
+  bool seek(const ProgressiveScan& scan, const SeekPoint& point);
+  bool decode_scan(const ProgressiveScan& scan, std::size_t number);
+  bool decode_rows(const ProgressiveScan& scan, std::size_t number, const Extent& extent,
+                   std::size_t from, std::size_t to);
+  SeekPoint point_in(const ProgressiveScan& scan);
   bool decode_mcus(const ProgressiveScan& scan, std::size_t across, std::size_t from,
                    std::size_t to);
   bool decode_band(const ProgressiveScan& scan, std::size_t to);
@@ -40,6 +52,11 @@ class ProgressiveEntropyDecoder {
   void place_blocks(const ProgressiveScan& scan, std::size_t row, std::size_t column);
 
   const Frame* frame_ = nullptr;
+  std::size_t scans_ = 0;
+  const SeekIndex* index_ = nullptr;
+  /// The points of the rows from `noted_from_` on, in the order of an index.
+  std::vector<SeekPoint> noted_;
+  int noted_from_ = 0;
   ProgressiveCoefficients* coefficients_ = nullptr;
   ScanBytes bytes_;
   ScanBits bits_;

@@ -13,6 +13,7 @@
 
 #include "augment/resample/vector_targets.h"
 #include "decode/jpeg/libjpeg_alone.h"
+#include "decode/jpeg/progressive_samples.h"
 #include "decode/jpeg/regions.h"
 #include "decode/jpeg/scan_damage.h"
 #include "decode/jpeg/scan_scripts.h"
@@ -24,6 +25,8 @@ namespace millrace {
 namespace {
 
 using testing::any_region;
+using testing::baseline;
+using testing::by_stages;
 using testing::Bytes;
 using testing::decode_by_libjpeg_alone;
 using testing::difference_from_libjpeg;
@@ -31,32 +34,16 @@ using testing::difference_of_check;
 using testing::encode;
 using testing::Encoding;
 using testing::LibjpegAlone;
-using testing::noise;
+using testing::own_samplings;
 using testing::progressive;
+using testing::Sampling;
 using testing::Script;
 
-constexpr const char* by_stages = "millrace (progressive)";
 constexpr const char* by_libjpeg = "libjpeg-turbo (progressive)";
 
 std::string opened_decoder(JpegDecoder& decoder, const Bytes& encoded) {
   EXPECT_TRUE(decoder.open(encoded).is_ok());
   return decoder.header().decoder;
-}
-
-/// The own_samplings that the stages decode; grey has one component.
-struct Sampling {
-  const char* name;
-  int h, v, components;
-};
-constexpr Sampling own_samplings[] = {{"4:4:4", 1, 1, 3},
-                                      {"4:2:2", 2, 1, 3},
-                                      {"4:2:0", 2, 2, 3},
-                                      {"4:4:0", 1, 2, 3},
-                                      {"grey", 2, 2, 1}};
-
-Bytes baseline(const Sampling& sampling, int width, int height, unsigned seed, int quality = 90) {
-  return encode(noise(width, height, seed, sampling.components),
-                {.h = {sampling.h, 1, 1, 1}, .v = {sampling.v, 1, 1, 1}, .quality = quality});
 }
 
 /// Compares the whole and some regions.
