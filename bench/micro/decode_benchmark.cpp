@@ -147,8 +147,9 @@ void pack_jpeg_crop(benchmark::State& state) {
 
 /// The same as `decode` for progressive JPEGs; their share is one of libjpeg-turbo's decode of
 /// these.
-void decode_progressive(benchmark::State& state, Region (*region_of)(Size, std::size_t)) {
-  Regions regions(region_of, Index::none, micro::progressive_photographs());
+void decode_progressive(benchmark::State& state, Region (*region_of)(Size, std::size_t),
+                        Index index) {
+  Regions regions(region_of, index, micro::progressive_photographs());
   regions.verify();
   micro::beside_whole_decode(
       state,
@@ -159,6 +160,7 @@ void decode_progressive(benchmark::State& state, Region (*region_of)(Size, std::
         return micro::thread_seconds() - begin;
       },
       micro::progressive_photographs());
+  if (index == Index::rows) state.counters["index_of_jpeg"] = regions.index_share();
 }
 
 /// Decodes crops of photographs, two interleaved. A call begins one crop and ends those that are
@@ -246,8 +248,18 @@ BENCHMARK(pack_jpeg_crop)->UseManualTime()->Iterations(1000);
 BENCHMARK_CAPTURE(decode, train_crop_indexed_rows, crop_of, Index::rows)
     ->UseManualTime()
     ->Iterations(1000);
-BENCHMARK_CAPTURE(decode_progressive, whole, whole_of)->UseManualTime()->Iterations(1000);
-BENCHMARK_CAPTURE(decode_progressive, train_crop, crop_of)->UseManualTime()->Iterations(1000);
+BENCHMARK_CAPTURE(decode_progressive, whole, whole_of, Index::none)
+    ->UseManualTime()
+    ->Iterations(1000);
+BENCHMARK_CAPTURE(decode_progressive, train_crop, crop_of, Index::none)
+    ->UseManualTime()
+    ->Iterations(1000);
+BENCHMARK_CAPTURE(decode_progressive, train_crop_noting, crop_of, Index::noted)
+    ->UseManualTime()
+    ->Iterations(1000);
+BENCHMARK_CAPTURE(decode_progressive, train_crop_indexed_rows, crop_of, Index::rows)
+    ->UseManualTime()
+    ->Iterations(1000);
 BENCHMARK_CAPTURE(decode_in_turn, train_crop, Index::none)->UseManualTime()->Iterations(1000);
 BENCHMARK_CAPTURE(decode_in_turn, train_crop_noting, Index::noted)
     ->UseManualTime()
