@@ -122,8 +122,7 @@ std::string index_text(const IndexResult& result) {
   if (result.coefficients > 0)
     text += fmt::format("; {} without, since coefficients need no index", result.coefficients);
   if (result.others > 0)
-    text +=
-        fmt::format("; {} without, since the baseline decoder does not decode them", result.others);
+    text += fmt::format("; {} without, since their decoder does not use one", result.others);
   if (const std::uint64_t count = result.without_image; count > 0)
     text +=
         fmt::format("; {} {} no image", count_text(count, "record"), count == 1 ? "has" : "have");

@@ -22,7 +22,8 @@ struct IndexResult {
   std::uint64_t indexed = 0;
   /// Images stored as coefficients, which are read from any point without an index.
   std::uint64_t coefficients = 0;
-  /// Images that libjpeg-turbo or another library decodes; an index does not speed these up.
+  /// Images whose decoder does not use an index: libjpeg-turbo, another library, or millrace's own
+  /// for progressive JPEGs that have restart markers or little data.
   std::uint64_t others = 0;
   /// Records without a field "image".
   std::uint64_t without_image = 0;
@@ -42,8 +43,7 @@ IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoin
                         const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt);
 
 /// "480 of 500 images (0.8 MB, 1.47% of theirs); 10 without, since coefficients need no index; 8
-/// without, since the baseline decoder does not decode them; 1 record has no image; 2 records are
-/// bad".
+/// without, since their decoder does not use one; 1 record has no image; 2 records are bad".
 std::string index_text(const IndexResult& result);
 
 }  // namespace millrace::cli

@@ -106,8 +106,8 @@ TEST_F(Coefficients, IndexSaysThatTheyNeedNone) {
   EXPECT_EQ(indexed.exit_code, 0) << indexed.err;
   EXPECT_THAT(indexed.out,
               AllOf(HasSubstr("0 of 5 images"),
-                    HasSubstr("; 4 without, since coefficients need no index; 1 without, since the "
-                              "baseline decoder does not decode them\n")));
+                    HasSubstr("; 4 without, since coefficients need no index; 1 without, since "
+                              "their decoder does not use one\n")));
 }
 
 TEST_F(Coefficients, BatchesAreThoseOfTheJpegs) {
