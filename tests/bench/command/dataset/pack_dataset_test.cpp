@@ -155,7 +155,8 @@ TEST_F(PackDataset, AFolderIsInspectedVerifiedAndIndexed) {
   EXPECT_EQ(verified.exit_code, 1);
   EXPECT_THAT(verified.out, HasSubstr("1 of 3 records is bad"));
   const auto indexed = millrace_command({"index", images});
-  EXPECT_EQ(indexed.exit_code, 0) << indexed.err;
+  EXPECT_EQ(indexed.exit_code, verified.exit_code) << indexed.err;
+  EXPECT_THAT(indexed.out, HasSubstr("; 1 record is bad\n"));
   EXPECT_TRUE(fs::exists(images + ".index"));
   EXPECT_TRUE(open_dataset(images)->has_stored_hints());
 }
