@@ -6,6 +6,10 @@ namespace millrace {
 
 void RecordStream::skip(std::uint64_t count) {
   for (std::uint64_t skipped = 0; skipped < count; ++skipped) {
+    if (run_ended())
+      throw Error(ErrorCode::stopped, name() + ": the run ended with " +
+                                          std::to_string(count - skipped) +
+                                          " records still to skip");
     StreamRecord record;
     try {
       if (next(record)) continue;

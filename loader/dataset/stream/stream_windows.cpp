@@ -44,16 +44,22 @@ StreamWindows::StreamWindows(std::shared_ptr<RecordStream> stream, const OnePass
       options_(options),
       run_(run),
       was_read_(std::move(was_read)),
+      restarts_(was_read_->load()),
       need_{run.epoch, 0, 0, 0} {}
 
 // ---- the reading thread
 
 void StreamWindows::read() noexcept {
+  if (run_.epoch >= run_.end_epoch || ended_) return;
+  stream_->run_ended_ = &ended_;
+  read_epochs();
+  stream_->run_ended_ = nullptr;
+}
+
+void StreamWindows::read_epochs() {
   std::uint64_t epoch = run_.epoch;
-  if (epoch >= run_.end_epoch) return;
   try {
-    if (was_read_->exchange(true)) stream_->restart();
-    if (run_.first_record > 0) stream_->skip(run_.first_record);
+    if (!begin_stream()) return;
     for (std::uint64_t first = run_.first_record; read_epoch(epoch, first); first = 0) {
       if (++epoch == run_.end_epoch) return;
       next_record_ = 0;
@@ -62,6 +68,16 @@ void StreamWindows::read() noexcept {
   } catch (...) {
     note_failure(epoch);
   }
+}
+
+bool StreamWindows::begin_stream() {
+  was_read_->store(true);
+  if (restarts_) stream_->restart();
+  // An interrupt before the restart may be lost. One after it is seen by `skip`.
+  if (ended_) return false;
+  next_record_ = run_.first_record;
+  if (run_.first_record > 0) stream_->skip(run_.first_record);
+  return true;
 }
 
 bool StreamWindows::read_epoch(std::uint64_t epoch, std::uint64_t first) {
@@ -184,6 +200,7 @@ void StreamWindows::close() noexcept {
   {
     MutexLock lock(mutex_);
     closed_ = true;
+    ended_ = true;
     reader_wakes_.notify_all();
     planner_wakes_.notify_all();
   }

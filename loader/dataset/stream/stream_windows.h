@@ -60,8 +60,8 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
     std::optional<std::uint64_t> records;
   };
 
-  /// `was_read` says whether the stream was read before, so that it has to begin again. `read` sets
-  /// it.
+  /// `was_read` says whether the stream was read before, so that it has to begin again. `read` and
+  /// `close` set it.
   StreamWindows(std::shared_ptr<RecordStream> stream, const OnePassOptions& options, const Run& run,
                 std::shared_ptr<std::atomic<bool>> was_read);
 
@@ -111,6 +111,9 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
     std::uint64_t end() const { return first + records.size(); }
   };
 
+  void read_epochs();
+  /// Begins the stream again if it was read before, and skips records. Returns false after `close`.
+  bool begin_stream();
   /// Reads an epoch from record `first` on. Returns false after `close`.
   bool read_epoch(std::uint64_t epoch, std::uint64_t first);
   /// Waits until a window may begin. Returns false after `close`.
@@ -135,6 +138,10 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
   const OnePassOptions options_;
   const Run run_;
   const std::shared_ptr<std::atomic<bool>> was_read_;
+  /// Whether this run begins with a restart of the stream. `close` does not change it.
+  const bool restarts_;
+  /// Set by `close`, for the stream's calls. It orders no other memory.
+  std::atomic<bool> ended_{false};
   /// Number of the record that is read next. Used by the reading thread alone.
   std::uint64_t next_record_ = 0;
   /// Read by other threads; it orders no other memory.

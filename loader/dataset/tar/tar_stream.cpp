@@ -174,8 +174,11 @@ bool TarStream::next(StreamRecord& record) {
 
 /// Skips samples by their headers alone, once the first ones have decided the fields.
 void TarStream::skip(std::uint64_t count) {
-  for (; count > 0 && !needed_; --count) RecordStream::skip(1);
-  for (; count > 0 && has_sample(); --count) {
+  for (; count > 0 && !run_ended() && has_sample(); --count) {
+    if (!needed_) {
+      RecordStream::skip(1);
+      continue;
+    }
     key_ = tar_->key();
     while (tar_->has_member() && tar_->key() == key_) tar_->take(nullptr);
   }

@@ -9,6 +9,7 @@
 // Threads: a pipeline calls one stream from one thread at a time, except `interrupt`, `name`,
 // `classes` and `field_specs`, which any thread may call at any time.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -47,8 +48,9 @@ class RecordStream {
   virtual bool next(StreamRecord& record) = 0;
 
   /// Skips the next `count` records, bad ones included, when a run is resumed. Throws `Error`
-  /// (`invalid_argument`) if the stream ends before. The default reads the records. A stream that
-  /// begins at the right record already, such as a feed with an offset, overrides it.
+  /// (`invalid_argument`) if the stream ends before. The default reads the records until
+  /// `run_ended`. A stream that begins at the right record already, such as a feed with an offset,
+  /// overrides it.
   virtual void skip(std::uint64_t count);
 
   /// Whether the stream can begin again at its first record; false by default. Such a stream can
@@ -59,8 +61,9 @@ class RecordStream {
   virtual void restart() {}
 
   /// Makes a call of `next` or `skip` that waits return soon, by any exception; the stream is not
-  /// used afterwards, except for `restart`. Called by another thread when the run ends. The default
-  /// does nothing: `Pipeline::stop` then waits for the call, at most `debug.stop_timeout`.
+  /// used afterwards, except for `restart`. Called by another thread when the run ends, also just
+  /// before such a call. The default does nothing: `Pipeline::stop` then waits for the call, at most
+  /// `debug.stop_timeout`.
   virtual void interrupt() noexcept {}
 
   /// The stream's name for messages, such as its path.
@@ -68,6 +71,19 @@ class RecordStream {
   /// Like `Dataset::classes` and `Dataset::field_specs`; empty by default.
   virtual std::vector<std::string> classes() const { return {}; }
   virtual std::vector<FieldSpec> field_specs() const { return {}; }
+
+ protected:
+  /// Returns whether the run that calls `next` or `skip` has ended. A call that takes long without
+  /// waiting may ask this and throw any exception. Only for the thread that runs the call; false
+  /// outside of calls.
+  bool run_ended() const {
+    return run_ended_ != nullptr && run_ended_->load(std::memory_order_relaxed);
+  }
+
+ private:
+  friend class StreamWindows;
+  /// Set by the reading thread for the time of a run.
+  const std::atomic<bool>* run_ended_ = nullptr;
 };
 
 }  // namespace millrace

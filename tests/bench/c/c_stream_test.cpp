@@ -87,6 +87,17 @@ TEST(CStream, RunsToItsEnd) {
   EXPECT_EQ(numbers.freed, 1);
 }
 
+TEST(CStream, EndsBeforeItIsRead) {
+  for (int time = 0; time < 50; ++time) {
+    NumberStream numbers;
+    {
+      StreamedNumbers run(stream_of(numbers));
+      ASSERT_EQ(run.start(streamed_in_order), MILLRACE_OK) << run.error.message;
+    }
+    EXPECT_EQ(numbers.freed, 1);
+  }
+}
+
 TEST(CStream, RestartsForEachEpochAndSkips) {
   NumberStream numbers;
   millrace_stream_callbacks callbacks = stream_of(numbers);

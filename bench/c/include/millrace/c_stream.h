@@ -38,8 +38,8 @@ typedef struct millrace_stream_callbacks {
   millrace_status (*skip)(void* user, uint64_t count, millrace_error* error);
   /* Begins again at the first record. Null = the stream can be read only once. */
   millrace_status (*restart)(void* user, millrace_error* error);
-  /* Makes a call of `next` that waits return, with any result. Called by another thread when the
-   * run ends. May be null. */
+  /* Makes a call of `next` or `skip` that waits return, with any result. Called by another thread
+   * when the run ends, also just before such a call. May be null. */
   void (*interrupt)(void* user);
   /* Called once, after the last use of `user`. May be null. */
   void (*free_user)(void* user);

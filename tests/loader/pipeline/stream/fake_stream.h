@@ -29,6 +29,7 @@ class MemoryStream final : public RecordStream {
   /// Called before a record is given, with its number.
   std::function<void(std::uint64_t)> on_next;
   std::function<void()> on_interrupt;
+  std::function<void()> on_restart;
   bool restarts = false;
   /// Whether `skip` needs no reads.
   bool skips_at_once = false;
@@ -55,7 +56,10 @@ class MemoryStream final : public RecordStream {
     at_ += count;
   }
   bool can_restart() const override { return restarts; }
-  void restart() override { at_ = 0; }
+  void restart() override {
+    if (on_restart) on_restart();
+    at_ = 0;
+  }
   void interrupt() noexcept override {
     if (on_interrupt) on_interrupt();
   }

@@ -107,6 +107,26 @@ TEST(PipelineStreamFaults, StopInterruptsAStreamThatWaits) {
   EXPECT_EQ(waiting.get().code(), ErrorCode::stopped);
 }
 
+TEST(PipelineStreamFaults, StopInterruptsAStreamThatWaitsWhileARunResumes) {
+  StreamRun whole(100);
+  Pipeline reference = whole.pipeline();
+  const State state = take(reference, 10).back().after;
+  ASSERT_EQ(state.window, 64U);
+  for (int time = 0; time < 30; ++time) {
+    StreamRun run(100);
+    run.options.resume.from = state;
+    SlowStream slow(run, 40);
+    run.stream->on_interrupt = [&] { slow.gate.open(); };
+    run.options.debug.stop_timeout = testing::patience;
+    Pipeline pipeline = run.pipeline();
+    if (time == 0) {
+      ASSERT_TRUE(slow.waits());
+    }
+    pipeline.stop();  // later on, the reading thread may not have begun yet
+    EXPECT_LE(run.stream->given(), 40U);
+  }
+}
+
 TEST(PipelineStreamFaults, StopDoesNotWaitForAStreamThatHangs) {
   StreamRun run(100);
   SlowStream slow(run, 40);

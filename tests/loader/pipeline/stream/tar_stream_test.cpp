@@ -128,6 +128,22 @@ TEST(TarStream, GivesTheRecordsOfOpenDataset) {
               HasSubstr("the stream ends with 2 records still to skip"));
 }
 
+TEST(TarStream, CountsTheRecordsThatAreStillToSkip) {
+  const TemporaryFolder folder;
+  TarFile().write(folder / "empty.tar");
+  TarFile bad;
+  for (const char* name : {"a.jpg", "a.jpg.jpg", "b.cls"}) bad.add(name, "");
+  bad.write(folder / "bad.tar");
+  const auto left = [&](const char* name, std::uint64_t count) {
+    const auto stream = tar_stream(folder / name);
+    return std::string(error_of([&] { stream->skip(count); }).what());
+  };
+  // No record has decided the fields.
+  EXPECT_THAT(left("empty.tar", 10), HasSubstr("empty.tar: the stream ends with 10 records"));
+  mixed_tar(0).write(folder / "mixed.tar");
+  EXPECT_THAT(left("mixed.tar", 35), HasSubstr("ends with 5 records still to skip"));
+}
+
 /// A FIFO, with a thread that writes into it.
 class Fifo {
  public:
