@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <list>
+#include <optional>
 #include <span>
 #include <unordered_set>
 #include <utility>
@@ -14,6 +16,9 @@
 
 namespace millrace {
 namespace {
+
+/// Memory that the part readers of one joined reader may hold together between two reads.
+constexpr std::size_t most_held_bytes = std::size_t{16} << 20;
 
 /// Returns the field specs that all non-empty parts have in common.
 std::vector<FieldSpec> common_specs(std::span<const std::shared_ptr<const Dataset>> parts) {
@@ -94,10 +99,11 @@ class JoinedDataset::Reader final : public DatasetReader {
   Record read(std::uint64_t index) override {
     check_index(*all_, index);
     const RecordLocation place = all_->place(index);
-    std::unique_ptr<DatasetReader>& reader = readers_[place.part];
+    close_readers(place.part);
+    std::unique_ptr<DatasetReader>& reader = readers_[place.part].reader;
     try {
       if (!reader) reader = checked_reader(*all_->parts_[place.part]);
-      last_ = reader.get();
+      last_ = place.part;
       const Record record = reader->read(place.index);
       return Record(index, record.fields(), record.checksum());
     } catch (const Error& error) {
@@ -107,9 +113,53 @@ class JoinedDataset::Reader final : public DatasetReader {
     }
   }
 
-  Status intact() const override { return last_ != nullptr ? last_->intact() : Status::ok(); }
+  Status intact() const override {
+    return last_ ? readers_[*last_].reader->intact() : Status::ok();
+  }
+
+  std::size_t held_bytes() const override {
+    return last_ ? held_bytes_ - readers_[*last_].bytes + readers_[*last_].reader->held_bytes()
+                 : held_bytes_;
+  }
 
  private:
+  /// The reader of a part. While its bytes are not 0, it has a place in `holders_`.
+  struct PartReader {
+    std::unique_ptr<DatasetReader> reader{};
+    std::size_t bytes = 0;
+    std::list<std::size_t>::iterator place{};
+  };
+
+  /// Closes readers until they hold at most `most_held_bytes`, except that of part `next`, which
+  /// reads now. The last record ends here.
+  void close_readers(std::size_t next) {
+    if (last_) count_bytes(*last_);
+    for (auto holder = holders_.end();
+         held_bytes_ > most_held_bytes && holder != holders_.begin();) {
+      --holder;
+      if (*holder == next) continue;
+      if (last_ == *holder) last_.reset();
+      held_bytes_ -= readers_[*holder].bytes;
+      readers_[*holder] = {};
+      holder = holders_.erase(holder);
+    }
+  }
+
+  /// Counts the bytes of a part's reader, which was used last.
+  void count_bytes(std::size_t number) {
+    PartReader& part = readers_[number];
+    const std::size_t bytes = part.reader->held_bytes();
+    if (part.bytes > 0) {
+      holders_.splice(holders_.begin(), holders_, part.place);
+    } else if (bytes > 0) {
+      holders_.push_front(number);
+      part.place = holders_.begin();
+    }
+    if (part.bytes > 0 && bytes == 0) holders_.erase(part.place);
+    held_bytes_ += bytes - part.bytes;
+    part.bytes = bytes;
+  }
+
   /// Returns the error's reason. For a bad record it adds the part's name and the record's index in
   /// that part: a caller that sees only the reason knows the joined dataset alone.
   std::string reason_of(const Error& error, const RecordLocation& place) const {
@@ -120,8 +170,12 @@ class JoinedDataset::Reader final : public DatasetReader {
   }
 
   std::shared_ptr<const JoinedDataset> all_;
-  std::vector<std::unique_ptr<DatasetReader>> readers_;
-  const DatasetReader* last_ = nullptr;
+  std::vector<PartReader> readers_;
+  /// The part that was read last. It has a reader.
+  std::optional<std::size_t> last_;
+  /// Parts whose readers hold memory, the last used one first, and the sum of their bytes.
+  std::list<std::size_t> holders_;
+  std::size_t held_bytes_ = 0;
 };
 
 std::unique_ptr<DatasetReader> JoinedDataset::make_reader() const {

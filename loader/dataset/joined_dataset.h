@@ -19,7 +19,8 @@ struct JoinedDescription {
 };
 
 /// Returns several datasets as one. Record numbers continue from part to part. Each of its readers
-/// opens a reader of a part when it first reads from that part.
+/// opens a reader of a part when it first reads from that part. While these readers hold more than
+/// 16 MiB together (`DatasetReader::held_bytes`), it closes those that were not used for longest.
 std::shared_ptr<const Dataset> join_datasets(std::vector<std::shared_ptr<const Dataset>> parts,
                                              JoinedDescription description);
 

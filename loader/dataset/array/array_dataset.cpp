@@ -85,6 +85,12 @@ class ArrayDataset::Reader final : public DatasetReader {
       if (Status kept = file->check_kept(range); !kept.is_ok()) return kept;
     return Status::ok();
   }
+  std::size_t held_bytes() const override {
+    std::size_t bytes = 0;
+    for (const ArrayField::Buffers& of_field : buffers_)
+      bytes += of_field.offsets.capacity() + of_field.stored.capacity() + of_field.made.capacity();
+    return bytes;
+  }
 
  private:
   std::shared_ptr<const ArrayDataset> dataset_;

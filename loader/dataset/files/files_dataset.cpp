@@ -107,6 +107,7 @@ class FilesDataset::Reader final : public DatasetReader {
   }
 
   Status intact() const override { return unreadable_; }
+  std::size_t held_bytes() const override { return buffer_.capacity(); }
 
  private:
   Status read_file(const std::string& name, std::uint64_t index, std::size_t& bytes);

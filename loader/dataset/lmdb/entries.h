@@ -64,6 +64,7 @@ class EntryCursor {
 
   /// Returns whether a value that was returned is still unchanged.
   Status check_kept(std::span<const std::byte> value) const;
+  std::size_t held_bytes() const { return cursor_.held_bytes(); }
 
  private:
   unsigned go_to(std::uint64_t n);

@@ -87,6 +87,9 @@ class LmdbDataset::Reader final : public DatasetReader {
     if (Status kept = cursor_.check_kept(value_); !kept.is_ok()) return kept;
     return label_cursor_ ? label_cursor_->check_kept(label_value_) : Status::ok();
   }
+  std::size_t held_bytes() const override {
+    return cursor_.held_bytes() + (label_cursor_ ? label_cursor_->held_bytes() : 0);
+  }
 
  private:
   Status make(std::uint64_t index) {

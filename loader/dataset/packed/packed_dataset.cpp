@@ -86,6 +86,7 @@ class PackedDataset::Reader final : public DatasetReader {
   Status intact() const override {
     return unreadable_.is_ok() ? cursor_.check_kept(value_) : unreadable_;
   }
+  std::size_t held_bytes() const override { return cursor_.held_bytes(); }
 
  private:
   std::shared_ptr<const PackedDataset> dataset_;

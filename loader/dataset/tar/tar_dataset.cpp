@@ -111,6 +111,7 @@ class TarDataset::Reader final : public DatasetReader {
   Status intact() const override {
     return unreadable_.is_ok() ? dataset_->file_.check_kept(bytes_) : unreadable_;
   }
+  std::size_t held_bytes() const override { return buffer_.capacity(); }
 
  private:
   std::shared_ptr<const TarDataset> dataset_;

@@ -80,6 +80,11 @@ class DatasetReader {
   /// threw `bad_record`, an error means that the system could not read the bytes, and ok means that
   /// the record itself is wrong. Returns ok by default.
   virtual Status intact() const;
+
+  /// Bytes of memory that this reader keeps from one read to the next, such as a buffer for a
+  /// record; 0 by default. Bytes of maps do not count. A joined dataset closes readers of its parts
+  /// that hold too much together.
+  virtual std::size_t held_bytes() const { return 0; }
 };
 
 /// Descriptive information about a dataset, beside its records. Unknown members are empty.
@@ -179,10 +184,10 @@ struct OpenOptions {
   /// Compare each record's stored XXH3-64 checksum on every read. A mismatch is a `bad_record`.
   bool verify_checksums = true;
   /// Map the files into memory. If false, each reader uses `pread` into its own memory, which takes
-  /// one file handle per file and one copy of each record. Bytes that cannot be read then fail that
-  /// call, so the process needs no SIGBUS handler (see `open_dataset`). If the file system refuses
-  /// shared maps, the files are mapped privately or read by `pread`; `DatasetFacts::warnings` then
-  /// says so.
+  /// one file handle per file and one copy of each record. A reader of several files keeps at most
+  /// 16 MiB of such memory, and two records. Bytes that cannot be read then fail that call, so the
+  /// process needs no SIGBUS handler (see `open_dataset`). If the file system refuses shared maps,
+  /// the files are mapped privately or read by `pread`; `DatasetFacts::warnings` then says so.
   bool map = true;
   /// Use record hints that are stored beside the files (`millrace index`). For packed datasets and
   /// other programs' LMDB files this needs `verify_checksums`. Tars, folders and lists have no

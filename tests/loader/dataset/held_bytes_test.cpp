@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests of the memory that readers hold between two reads.
+#include <gtest/gtest.h>
+#include <millrace/concat_dataset.h>
+#include <millrace/dataset.h>
+#include <millrace/dataset_writer.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/foreign_lmdb.h"
+#include "support/tars.h"
+#include "support/temporary_folder.h"
+
+namespace millrace {
+namespace {
+
+using testing::TarFile;
+using testing::TemporaryFolder;
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+/// A dataset of one record. Its readers hold `bytes` of memory once they have read it.
+class HeldDataset final : public Dataset, public std::enable_shared_from_this<HeldDataset> {
+ public:
+  explicit HeldDataset(std::size_t bytes) : bytes_(bytes) {}
+
+  std::uint64_t size() const override { return 1; }
+  std::string name() const override { return "held"; }
+  std::unique_ptr<DatasetReader> make_reader() const override {
+    ++made_;
+    return std::make_unique<Reader>(shared_from_this());
+  }
+  /// Number of readers that were made.
+  int made() const { return made_; }
+
+ private:
+  class Reader final : public DatasetReader {
+   public:
+    explicit Reader(std::shared_ptr<const HeldDataset> dataset) : dataset_(std::move(dataset)) {}
+    Record read(std::uint64_t index) override {
+      has_read_ = true;
+      return Record(index, fields_);
+    }
+    std::size_t held_bytes() const override { return has_read_ ? dataset_->bytes_ : 0; }
+
+   private:
+    std::shared_ptr<const HeldDataset> dataset_;
+    std::vector<RecordField> fields_;
+    bool has_read_ = false;
+  };
+
+  const std::size_t bytes_;
+  mutable int made_ = 0;
+};
+
+/// Datasets of one record each, and all of them as one.
+struct HeldParts {
+  explicit HeldParts(const std::vector<std::size_t>& bytes) {
+    for (const std::size_t of_part : bytes) parts.push_back(std::make_shared<HeldDataset>(of_part));
+    reader = concat_datasets({parts.begin(), parts.end()})->make_reader();
+  }
+  void read(const std::vector<std::uint64_t>& indices) const {
+    for (const std::uint64_t index : indices) EXPECT_EQ(reader->read(index).index(), index);
+  }
+  std::vector<int> made() const {
+    std::vector<int> numbers;
+    for (const auto& part : parts) numbers.push_back(part->made());
+    return numbers;
+  }
+
+  std::vector<std::shared_ptr<const HeldDataset>> parts;
+  std::unique_ptr<DatasetReader> reader;
+};
+
+TEST(HeldBytes, AJoinedReaderClosesReadersThatWereNotUsedForLongest) {
+  const HeldParts held({6 * mebibyte, 6 * mebibyte, 6 * mebibyte, 0, 1});
+  held.read({0, 1, 0, 3, 4});
+  EXPECT_EQ(held.reader->held_bytes(), 12 * mebibyte + 1);
+  held.read({2});
+  EXPECT_EQ(held.reader->held_bytes(), 18 * mebibyte + 1) << "the last record comes on top";
+  held.read({0, 3, 4, 2});
+  EXPECT_EQ(held.made(), (std::vector<int>{1, 1, 1, 1, 1}));
+  EXPECT_EQ(held.reader->held_bytes(), 12 * mebibyte + 1) << "part 1 was used least recently";
+  held.read({1});
+  held.read({4});
+  EXPECT_EQ(held.reader->held_bytes(), 12 * mebibyte + 1) << "now part 0 was";
+  EXPECT_TRUE(held.reader->intact().is_ok());
+  held.read({0});
+  EXPECT_EQ(held.made(), (std::vector<int>{2, 2, 1, 1, 1}));
+}
+
+TEST(HeldBytes, AReaderThatIsUsedAgainStaysHoweverMuchItHolds) {
+  const HeldParts held({40 * mebibyte, 30 * mebibyte});
+  held.read({0, 0, 0});
+  EXPECT_EQ(held.made(), (std::vector<int>{1, 0}));
+  held.read({1});
+  EXPECT_EQ(held.reader->held_bytes(), 30 * mebibyte);
+  held.read({0});
+  EXPECT_EQ(held.made(), (std::vector<int>{2, 1}));
+}
+
+TEST(HeldBytes, OfManyPartsAndOfJoinedParts) {
+  const std::vector<std::size_t> sizes(200, mebibyte);
+  const HeldParts held(sizes);
+  const auto all = concat_datasets({held.parts.begin(), held.parts.end()});
+  const auto nested = concat_datasets({all, all, all})->make_reader();
+  std::size_t most = 0;
+  for (std::uint64_t step = 0; step < 600; ++step) {
+    EXPECT_EQ(held.reader->read(step * 77 % 200).index(), step * 77 % 200);
+    EXPECT_EQ(nested->read(step * 77 % 600).index(), step * 77 % 600);
+    most = std::max({most, held.reader->held_bytes(), nested->held_bytes()});
+  }
+  EXPECT_EQ(most, 17 * mebibyte);
+}
+
+/// A record of 1 MiB in each format that has readers with memory of their own.
+std::vector<std::filesystem::path> stored_records(const TemporaryFolder& folder) {
+  const std::string image = "\xFF\xD8\xFF" + std::string(mebibyte - 3, 'j');
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(image));
+  DatasetWriter packed(folder / "packed.lmdb");
+  packed.append(std::vector<RecordField>{{"image", bytes}});
+  packed.finish();
+  testing::write_pairs(folder / "foreign.lmdb", {{"a", image}});
+  TarFile tar;
+  tar.add("a.jpg", image);
+  tar.write(folder / "a.tar");
+  std::filesystem::create_directories(folder / "images" / "cat");
+  std::ofstream(folder / "images" / "cat" / "a.jpg", std::ios::binary) << image;
+  // The header of a .npy file, version 1.0, has 128 bytes in all.
+  std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 1048576), }";
+  header.resize(117, ' ');
+  std::ofstream(folder / "a.npy", std::ios::binary)
+      << std::string("\x93NUMPY\x01\x00\x76\x00", 10) << header << '\n'
+      << image;
+  return {folder / "packed.lmdb", folder / "foreign.lmdb", folder / "a.tar", folder / "images",
+          folder / "a.npy"};
+}
+
+TEST(HeldBytes, OfStoredRecordsThatAreNotMapped) {
+  const TemporaryFolder folder;
+  for (const std::filesystem::path& path : stored_records(folder)) {
+    SCOPED_TRACE(path.filename());
+    const auto mapped = open_dataset(path)->make_reader();
+    (void)mapped->read(0);
+    if (path.filename() != "images") {
+      EXPECT_EQ(mapped->held_bytes(), 0U);
+    }
+    const auto part = open_dataset(path, {.map = false});
+    const auto reader = part->make_reader();
+    EXPECT_EQ(reader->held_bytes(), 0U);
+    (void)reader->read(0);
+    EXPECT_GE(reader->held_bytes(), mebibyte);
+    EXPECT_LE(reader->held_bytes(), 2 * mebibyte);
+
+    const auto joined =
+        concat_datasets(std::vector<std::shared_ptr<const Dataset>>(30, part))->make_reader();
+    for (std::uint64_t index = 0; index < 30; ++index)
+      EXPECT_FALSE(joined->read(index).fields().empty());
+    EXPECT_GE(joined->held_bytes(), 14 * mebibyte);
+    EXPECT_LE(joined->held_bytes(), 18 * mebibyte);
+  }
+}
+
+}  // namespace
+}  // namespace millrace
