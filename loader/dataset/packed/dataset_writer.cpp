@@ -42,6 +42,7 @@ void finish(RecordWriter& writer) {
   writer.finish();
   if (!writer.replaced) return;
   replace_dataset(writer.path(), writer.replaced->path);
+  writer.moved_to(writer.replaced->path);
   writer.replaced.reset();
 }
 

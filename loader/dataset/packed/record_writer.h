@@ -27,6 +27,8 @@ class RecordWriter {
   virtual ~RecordWriter() = default;
   /// The file being written: the dataset's, or the index of its shards.
   const std::filesystem::path& path() const { return path_; }
+  /// Tells a finished writer that its file was moved.
+  void moved_to(std::filesystem::path path) { path_ = std::move(path); }
 
   std::optional<ReplacedDataset> replaced;
 

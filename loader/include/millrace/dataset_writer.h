@@ -101,7 +101,7 @@ class DatasetWriter {
   void finish();
 
   /// File that receives the records until `finish()`: the path itself, or the replacement beside
-  /// it.
+  /// it. After `finish()` the path itself.
   std::filesystem::path path() const;
   /// Whether the dataset is finished; also true if a dataset to be resumed was complete already.
   bool complete() const;

@@ -36,6 +36,21 @@ void append_bytes(DatasetWriter& writer, std::size_t bytes, std::byte value = st
   writer.append(fields);
 }
 
+TEST(DatasetWriter, TellsTheDatasetsPathOnceItHasReplacedAnother) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.lmdb";
+  for (const std::uint64_t shards : {0U, 2U}) {
+    write_dataset(path, 3);
+    DatasetWriter writer(path, {.overwrite = true, .shards = shards, .source_items = 5});
+    EXPECT_EQ(writer.path(), folder / "a.lmdb.replacement");
+    for (std::uint64_t index = 0; index < 5; ++index) append_record(writer, index);
+    writer.finish();
+    EXPECT_EQ(writer.path(), path);
+    EXPECT_EQ(open_dataset(writer.path())->size(), 5U);
+    std::filesystem::remove(path);
+  }
+}
+
 TEST(DatasetWriter, NeverOverwritesUnasked) {
   const TemporaryFolder folder;
   write_file(folder / "a.lmdb", "precious");
