@@ -11,6 +11,11 @@
 
 namespace millrace {
 
+std::uint64_t shard_of(std::uint64_t item, std::uint64_t shards, std::uint64_t items) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>(Wide{item} * shards / items);
+}
+
 ShardWriter::ShardWriter(std::filesystem::path path, std::filesystem::path written,
                          WriterOptions options)
     : RecordWriter(std::move(written), std::move(options)),
@@ -139,7 +144,7 @@ void ShardWriter::go_to_shard(std::size_t next_bytes) {
   if (!file_) open_next_shard();
   if (options_.shards > 0) {
     const std::uint64_t item = std::min(items(), options_.source_items - 1);
-    const std::uint64_t target = item * options_.shards / options_.source_items;
+    const std::uint64_t target = shard_of(item, options_.shards, options_.source_items);
     while (index_.shards.size() < target) {
       close_shard();
       open_next_shard();

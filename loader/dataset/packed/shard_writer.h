@@ -10,6 +10,9 @@
 
 namespace millrace {
 
+/// Returns the shard of an item (< `items`) if `shards` shards have equal shares of the items.
+std::uint64_t shard_of(std::uint64_t item, std::uint64_t shards, std::uint64_t items);
+
 /// Writes several consecutive dataset files and the index that lists them. The options and the
 /// source alone decide which records go into which file, so a resumed writer makes the same files.
 class ShardWriter final : public RecordWriter {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "dataset/packed/shard_writer.h"
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
 
@@ -198,6 +199,15 @@ TEST_F(ShardedDataset, ABadRecordHasItsNumberInTheWhole) {
   EXPECT_THAT(error.what(), HasSubstr("record 20 of " + path_.string() + ": record 5 (" +
                                       stored_path(20) + ") of " + second_.string()));
   expect_record(reader->read(21), 21);
+}
+
+TEST(ShardWriter, GivesEqualSharesOfAnyNumberOfItems) {
+  for (std::uint64_t item = 0; item < 10; ++item) EXPECT_EQ(shard_of(item, 4, 10), item * 4 / 10);
+  constexpr std::uint64_t items = UINT64_MAX;
+  EXPECT_EQ(shard_of(0, 99'999, items), 0U);
+  EXPECT_EQ(shard_of(items / 2, 4, items), 1U);
+  EXPECT_EQ(shard_of(items / 2 + 1, 4, items), 2U);
+  EXPECT_EQ(shard_of(items - 1, 99'999, items), 99'998U);
 }
 
 TEST(ShardWriter, IsIncompleteUntilFinished) {
