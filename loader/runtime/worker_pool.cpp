@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/worker_pool.h>
 #include <millrace/error.h>
+#include <sys/mman.h>
 
+#include <cerrno>
 #include <chrono>
 #include <string>
 #include <system_error>
@@ -10,6 +13,28 @@
 #include "runtime/pool_workers.h"
 
 namespace millrace {
+namespace {
+
+/// Address space that oneTBB takes for an arena and the threads that enter it. If it is refused
+/// there, oneTBB aborts, or waits for its own lock (2022.1).
+constexpr std::size_t arena_bytes = std::size_t{4} << 20;
+
+/// Throws `Error` (`io`) if the system refuses `arena_bytes` of address space.
+void check_room_for_arena(unsigned workers) {
+  void* const room =
+      mmap(nullptr, arena_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room != MAP_FAILED) {
+    munmap(room, arena_bytes);
+    return;
+  }
+  const std::string reason = errno_text(errno);
+  throw Error(ErrorCode::io, "a pool of " + std::to_string(workers) +
+                                 " workers cannot be started: the system refuses " +
+                                 std::to_string(arena_bytes) + " bytes of address space: " +
+                                 reason + "; take fewer workers, or raise the limit (ulimit -v)");
+}
+
+}  // namespace
 
 WorkerPool::WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus,
                        std::optional<int> node)
@@ -18,16 +43,25 @@ WorkerPool::WorkerPool(unsigned first_worker, unsigned workers, const std::vecto
     throw Error(ErrorCode::invalid_argument, "a worker pool needs at least one worker");
   impl_ = std::make_shared<PoolWorkers>(first_worker, workers, cpus);
   try {
-    for (unsigned number = 0; number < workers; ++number)
-      threads_.emplace_back([impl = impl_, number] { impl->work(number); });
-  } catch (const std::system_error& error) {
+    start_threads();
+    // The threads enter the arena only after this. Their stacks take address space, too.
+    check_room_for_arena(workers);
+  } catch (...) {
     impl_->begin_stop();
     for (std::thread& thread : threads_) thread.join();
-    throw Error(ErrorCode::io,
-                "thread " + std::to_string(threads_.size() + 1) + " of " + std::to_string(workers) +
-                    " workers cannot be started: " + error.what() + "; take fewer workers");
+    throw;
   }
   impl_->wait_until_started();
+}
+
+void WorkerPool::start_threads() try {
+  threads_.reserve(workers_);
+  for (unsigned number = 0; number < workers_; ++number)
+    threads_.emplace_back([impl = impl_, number] { impl->work(number); });
+} catch (const std::system_error& error) {
+  throw Error(ErrorCode::io,
+              "thread " + std::to_string(threads_.size() + 1) + " of " + std::to_string(workers_) +
+                  " workers cannot be started: " + error.what() + "; take fewer workers");
 }
 
 WorkerPool::~WorkerPool() { stop(Clock::now() + std::chrono::milliseconds(500)); }

@@ -51,7 +51,8 @@ class WorkerPool {
 
   /// Starts `workers` threads with the numbers `first_worker` up, and binds them to `cpus`
   /// (operating system's numbers) unless `cpus` is empty. `node()` returns `node`. Throws `Error`:
-  /// `invalid_argument` for 0 workers, `io` if the operating system refuses a thread.
+  /// `invalid_argument` for 0 workers, `io` if the operating system refuses a thread or address
+  /// space for the arena.
   WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus,
              std::optional<int> node = std::nullopt);
   /// Stops within half a second.
@@ -100,6 +101,8 @@ class WorkerPool {
   std::optional<std::chrono::nanoseconds> delay() const;
 
  private:
+  void start_threads();
+
   const unsigned first_worker_;
   const unsigned workers_;
   const std::optional<int> node_;
