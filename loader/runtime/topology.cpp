@@ -7,12 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -43,22 +44,34 @@ TopologyHandle new_topology() {
 
 /// Returns the number of processors of a synthetic topology: the product of its numbers ("pack:2
 /// core:4 2"), without those in brackets. The result is at most `most` + 1. hwloc itself would
-/// allocate all processors.
-std::uint64_t count_synthetic(const std::string& description, std::uint64_t most) {
+/// allocate all processors. Reads the text as hwloc does: a number may have a sign, spaces before
+/// it and any base of `strtoul`, and the next level may follow at once. Returns nullopt for a text
+/// that hwloc would refuse, too.
+std::optional<std::uint64_t> count_synthetic(const std::string& description, std::uint64_t most) {
+  const char* at = description.c_str();
+  const auto skip_behind = [&](char end) {
+    const char* const found = std::strchr(at, end);
+    at = found != nullptr ? found + 1 : at;
+    return found != nullptr;
+  };
   std::uint64_t processors = 1;
-  int depth = 0;
-  bool begins = true;
-  for (std::size_t at = 0; at < description.size(); ++at) {
-    const char letter = description[at];
-    depth += letter == '(' || letter == '[' ? 1 : letter == ')' || letter == ']' ? -1 : 0;
-    if (depth == 0 && begins && std::isdigit(static_cast<unsigned char>(letter)) != 0) {
-      const double number = std::strtod(description.c_str() + at, nullptr);
-      processors = static_cast<std::uint64_t>(
-          std::min(static_cast<double>(processors) * number, static_cast<double>(most) + 1));
+  for (;;) {
+    if (*at == '(' && !skip_behind(')')) return {};  // attributes of the machine or of a level
+    at += std::strspn(at, " \n");
+    if (*at == '\0') return processors;
+    if (*at == '[') {  // attached memory
+      if (!skip_behind(']')) return {};
+      continue;
     }
-    begins = letter == ' ' || letter == ':';
+    const bool has_type = *at < '0' || *at > '9';
+    if (has_type && !skip_behind(':')) return {};
+    char* end = nullptr;
+    const std::uint64_t number = std::strtoull(at, &end, 0);
+    if (end == at || number == 0) return {};
+    processors = number > most / processors ? most + 1 : processors * number;
+    if (processors > most) return processors;
+    at = end;
   }
-  return processors;
 }
 
 std::vector<int> members(hwloc_const_bitmap_t set) {
@@ -219,16 +232,22 @@ Topology read_topology() {
 
 Topology synthetic_topology(const std::string& description) {
   constexpr std::uint64_t most_processors = 65536;
-  if (count_synthetic(description, most_processors) > most_processors)
+  const auto not_synthetic = [&] {
+    return Error(ErrorCode::invalid_argument,
+                 "\"" + cut(description) +
+                     "\" is not a synthetic topology of hwloc; an example is \"pack:2 [numa] l3:1 "
+                     "core:4 pu:1\"");
+  };
+  const std::optional<std::uint64_t> processors = count_synthetic(description, most_processors);
+  if (!processors) throw not_synthetic();
+  if (*processors > most_processors)
     throw Error(ErrorCode::invalid_argument, "\"" + cut(description) + "\" has more than " +
                                                  std::to_string(most_processors) +
                                                  " processors, the most of a synthetic topology");
   const TopologyHandle handle = new_topology();
   if (hwloc_topology_set_synthetic(handle.get(), description.c_str()) != 0 ||
       hwloc_topology_load(handle.get()) != 0)
-    throw Error(ErrorCode::invalid_argument, "\"" + cut(description) +
-                                                 "\" is not a synthetic topology of hwloc; an "
-                                                 "example is \"pack:2 [numa] l3:1 core:4 pu:1\"");
+    throw not_synthetic();
   const hwloc_const_bitmap_t all = hwloc_topology_get_topology_cpuset(handle.get());
   Topology topology;
   topology.nodes = nodes_in(handle.get(), all);

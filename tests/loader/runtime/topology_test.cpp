@@ -195,6 +195,28 @@ TEST(SyntheticTopology, RefusesWhatHwlocDoesNotUnderstand) {
   }
 }
 
+TEST(SyntheticTopology, RefusesMoreProcessorsThanItsLimitHoweverTheyAreWritten) {
+  for (const char* description :
+       {"core:4000000 pu:1", "core:+4000000 pu:1", "core: 4000000 pu:1", "core:\t4000000 pu:1",
+        "core:0x3d0900 pu:1", "core:017204400 pu:1", "core:-18446744073705551616 pu:1",
+        "core:2pu:2000000", "core:2(indexes=0,1)2000000", "core:2(indexes=[) pu:2000000",
+        "core:2\npu:2000000", "pack:300 core:300 pu:1", "(memory=1GB)core:+70000 pu:1",
+        "core:-5 pu:1", "core:99999999999999999999 pu:1", "core:65537 pu:1"}) {
+    const Error error = testing::error_of([&] { (void)synthetic_topology(description); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.what(), HasSubstr("has more than 65536 processors")) << description;
+  }
+}
+
+TEST(SyntheticTopology, CountsAsHwlocDoes) {
+  for (const char* description :
+       {"core:4 pu:2", "core:+4 pu:0x2", "core:4pu:2", "2[numa(memory=1GB)]2(indexes=0,1,2,3)2",
+        "  2 010", "(memory=1GB) 8 ", "core:4(indexes=2*2:1*2) pu:2"})
+    EXPECT_EQ(synthetic_topology(description).machine_cpus,
+              std::string(description) == "  2 010" ? 16U : 8U)
+        << description;
+}
+
 TEST(CpuList, WritesRanges) {
   EXPECT_EQ(cpu_list({}), "");
   EXPECT_EQ(cpu_list({3}), "3");
