@@ -33,10 +33,10 @@ struct Common {
   /// Reserves room for one event that begins at `begin_ns`, unless the trace is finished by then.
   Room take(std::int64_t begin_ns) {
     if (begin_ns >= finish_ns.load(std::memory_order_relaxed)) return Room::none;
-    if (events.load(std::memory_order_relaxed) < max_events) {
-      events.fetch_add(1, std::memory_order_relaxed);
-      return Room::taken;
-    }
+    std::size_t count = events.load(std::memory_order_relaxed);
+    while (count < max_events)
+      if (events.compare_exchange_weak(count, count + 1, std::memory_order_relaxed))
+        return Room::taken;
     dropped.fetch_add(1, std::memory_order_relaxed);
     return keep_newest ? Room::in_place_of_another : Room::none;
   }

@@ -59,7 +59,8 @@ struct TraceOptions {
   /// span or value takes 40 bytes, which are allocated when it is added.
   std::size_t max_events = std::size_t{1} << 22;
   /// Keep the newest events instead of the first: a lane that gets a new event drops its oldest
-  /// one. Use it to trace the end of a long run.
+  /// one. A lane without events then keeps its first one beyond `max_events`. Use it to trace the
+  /// end of a long run.
   bool keep_newest = false;
   /// Names of the lanes to record; empty = all lanes.
   std::vector<std::string> lanes{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/trace.h>
 
+#include <atomic>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <set>
 #include <sstream>
 #include <thread>
+#include <vector>
 
 #include "loader/report/json_of_trace.h"
 #include "support/small_run.h"
@@ -222,6 +224,37 @@ TEST(Trace, CountsWhatItDoesNotKeep) {
   EXPECT_EQ(trace.lanes()[0].spans.size(), 10U);
   EXPECT_EQ(trace.dropped(), 15U);
   EXPECT_EQ(json_of(trace).at("otherData").at("dropped_events"), "15");
+}
+
+TEST(Trace, KeepsNoMoreIfManyThreadsAddAtOnce) {
+  constexpr std::size_t threads = 4;
+  constexpr std::size_t most = 4;
+  // Many traces, since threads rarely take the last room at the same moment.
+  for (int repetition = 0; repetition < 10; ++repetition) {
+    std::vector<std::unique_ptr<Trace>> traces(500);
+    for (auto& trace : traces) {
+      trace = std::make_unique<Trace>(TraceOptions{.max_events = most});
+      trace->add_group("group");
+    }
+    std::atomic<std::size_t> arrived{0};
+    const auto add = [&] {
+      const auto now = Trace::Clock::now();
+      for (std::size_t number = 0; number < traces.size(); ++number) {
+        Trace::Lane& lane = traces[number]->add_lane(0, "lane");
+        ++arrived;
+        while (arrived < threads * (number + 1)) std::this_thread::yield();
+        for (std::size_t span = 0; span < most; ++span) lane.add("span", now, now + 1h);
+      }
+    };
+    {
+      std::vector<std::jthread> running;
+      for (std::size_t thread = 0; thread < threads; ++thread) running.emplace_back(add);
+    }
+    for (const auto& trace : traces) {
+      ASSERT_EQ(sum_of(*trace, "span").second, most);
+      ASSERT_EQ(trace->dropped(), (threads - 1) * most);
+    }
+  }
 }
 
 TEST(Trace, TimesAreMicrosecondsToTheNanosecond) {
