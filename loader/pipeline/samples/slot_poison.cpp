@@ -32,9 +32,10 @@ std::uint64_t key_of(std::uint64_t sample, std::size_t field) {
 SlotPoison::SlotPoison(const SampleSpec& spec) : spec_(spec), matched_(spec.fields().size()) {}
 
 void SlotPoison::fill(std::span<const Tensor> fields, std::uint64_t key) {
-  key_ = key;
+  // Keys are mixed by `key_of`; the odd factor keeps those of neighbouring calls apart.
+  key_ = key + ++fills_ * 0x9E3779B97F4A7C15;
   for (std::size_t field = 0; field < fields.size(); ++field)
-    random_bytes(key_of(key, field),
+    random_bytes(key_of(key_, field),
                  {static_cast<std::byte*>(fields[field].data), fields[field].bytes()});
 }
 

@@ -21,7 +21,8 @@ class SlotPoison {
  public:
   explicit SlotPoison(const SampleSpec& spec);
 
-  /// Fills the fields of a sample with bytes that depend on `key`.
+  /// Fills the fields of a sample with bytes that depend on `key`. Each call has other bytes, also
+  /// for the same key: a sample may be made several times in a row, as padding is.
   void fill(std::span<const Tensor> fields, std::uint64_t key);
   /// Returns a clause that names a field and its unwritten bytes, if the last filled sample has
   /// any. In a variable field, only the bytes within its length count.
@@ -33,6 +34,7 @@ class SlotPoison {
 
   const SampleSpec& spec_;
   std::uint64_t key_ = 0;
+  std::uint64_t fills_ = 0;
   /// Scratch: the random bytes of one field.
   std::vector<std::byte> random_;
   /// Per field and byte: in how many samples in a row the byte matched.

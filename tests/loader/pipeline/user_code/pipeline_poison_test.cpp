@@ -88,6 +88,27 @@ TEST(PipelinePoison, SamplesThatAreWrittenWholeAreTheSame) {
   }
 }
 
+// Padding repeats samples: bytes that equal the random ones by chance would do so each time.
+TEST(PipelinePoison, PaddingThatRepeatsASampleIsWritten) {
+  for (const std::uint64_t records : {1U, 3U}) {
+    SmallRun run(records);
+    run.workers(1);
+    run.options.batch_size = 64;
+    run.options.last_batch = LastBatch::pad;
+    run.options.debug.poison_slots = true;
+    const auto zeros = std::make_shared<testing::FunctionTransform>(
+        SampleSpec({{"image", DType::uint8, {4096}, false}}),
+        [](const Record&, Random&, Sample& sample) {
+          std::memset(sample["image"].data, 0, 4096);
+          return Status::ok();
+        });
+    Pipeline pipeline(run.dataset, zeros, run.device, run.options);
+    std::size_t batches = 0;
+    while (pipeline.next({.timeout = patience})) ++batches;
+    EXPECT_EQ(batches, 1U);
+  }
+}
+
 // A transform may leave a bad sample unwritten; another record is made in its place.
 TEST(PipelinePoison, ABadSampleNeedsNoBytes) {
   SmallRun run(160);
