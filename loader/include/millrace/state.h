@@ -51,7 +51,9 @@ struct State {
   /// Returns one line, for a checkpoint:
   ///     {"format":1,"seed":7,"position":1280,"sampler":"0b1e...","global_batch":256,
   ///      "dataset":"93aa...","recipe":"41c0..."}
-  /// Hashes are hexadecimal texts, because some JSON readers do not have 64-bit numbers. If there
+  /// Hashes are hexadecimal texts, because some JSON readers do not have 64-bit numbers. Seed,
+  /// position and the other numbers may be above 2^53. Python's reader keeps them; one that makes
+  /// them `double`s, as JavaScript's does, rounds them, so keep the text as it is there. If there
   /// are `new_weights`, a member follows:
   ///     "new_weights":[{"epoch":6,"sampler":"77d0..."}]
   /// A `window` is a member, too: "window":2048.

@@ -3,7 +3,11 @@
 #include <millrace/error.h>
 #include <millrace/state.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <string>
+
+#include "support/run_program.h"
 
 namespace millrace {
 namespace {
@@ -42,6 +46,28 @@ TEST(State, ComesBackAsItWas) {
   }
 }
 
+TEST(State, ComesBackFromPythonAsItWas) {
+  if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "there is no /usr/bin/python3";
+  // The next numbers that a double cannot hold, and the largest.
+  for (const std::uint64_t number : {(std::uint64_t{1} << 53) + 1, UINT64_MAX - 1, UINT64_MAX}) {
+    const State state{.seed = number,
+                      .position = number,
+                      .window = number,
+                      .sampler = number,
+                      .global_batch = number,
+                      .dataset = number,
+                      .recipe = number,
+                      .new_weights = {{number, number}}};
+    EXPECT_EQ(State::from_json(state.to_json()), state);
+    const auto python = testing::run_program(
+        {"/usr/bin/python3", "-c",
+         "import json, sys; print(json.dumps(json.loads(sys.argv[1]), indent=1))",
+         state.to_json()});
+    ASSERT_EQ(python.exit_code, 0) << python.err;
+    EXPECT_EQ(State::from_json(python.out), state);
+  }
+}
+
 std::string complaint(const std::string& json) {
   try {
     (void)State::from_json(json, "run/7.state");
@@ -62,6 +88,10 @@ TEST(State, SaysWhatIsWrongInItsJson) {
   EXPECT_THAT(complaint(R"({"format":1,"seed":1})"), HasSubstr("\"position\" is missing"));
   EXPECT_THAT(complaint(R"({"format":1,"position":1})"), HasSubstr("\"seed\" is missing"));
   EXPECT_THAT(complaint(R"({"format":1,"seed":-1,"position":1})"), HasSubstr("\"seed\" is -1"));
+  // Numbers that a reader has made doubles are errors, not other numbers.
+  for (const char* number : {"9.007199254740993e15", "1e3", "7.0", "18446744073709551616"})
+    EXPECT_THAT(complaint(R"({"format":1,"seed":)" + std::string(number) + R"(,"position":1})"),
+                HasSubstr("\"seed\" is "));
   EXPECT_THAT(complaint(R"({"format":1,"seed":1,"position":"1"})"),
               HasSubstr("\"position\" is \"1\""));
   EXPECT_THAT(complaint(R"({"format":1,"seed":1,"position":1,"epoch":1})"),
