@@ -2,10 +2,10 @@
 #include "command/console/output_file.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <millrace/detail/errno_text.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
+#include <millrace/detail/replace_file.h>
 #include <millrace/detail/stored_hints.h>
 #include <millrace/error.h>
 #include <unistd.h>
@@ -20,12 +20,6 @@ namespace millrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Temporary name beside the file to replace. For a symbolic link: beside its target.
-fs::path name_beside(const fs::path& path) {
-  const fs::path file = fs::exists(path) ? fs::canonical(path) : path;
-  return fmt::format("{}.{}.new", file.string(), getpid());
-}
 
 [[noreturn]] void refuse(const fs::path& path, ErrorCode code, const std::string& reason) {
   throw Error(code, path.string() + ": cannot be written: " + reason);
@@ -56,7 +50,7 @@ void check_output(const fs::path& path, const std::vector<std::string>& inputs) 
     refuse(path, ErrorCode::invalid_argument, "it is the index of a dataset");
   if (fs::exists(there) && access(path.c_str(), W_OK) != 0)
     refuse(path, ErrorCode::io, errno_text(errno));
-  if (const int reason = try_to_create(name_beside(path)))
+  if (const int reason = try_to_create(replacement_of(path)))
     refuse(path, ErrorCode::io, errno_text(reason));
 }
 
@@ -67,18 +61,7 @@ void write_text(const fs::path& path, std::string_view text) {
     print_bytes(text);
     return;
   }
-  const bool is_there = fs::exists(path);
-  const fs::path file = is_there ? fs::canonical(path) : path;
-  const fs::path beside = name_beside(path);
-  auto out = open_stream<std::ofstream>(beside, std::ios::trunc | std::ios::binary);
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  out.close();
-  std::error_code ignored;
-  if (is_there) fs::permissions(beside, fs::status(file).permissions(), ignored);
-  if (out && std::rename(beside.c_str(), file.c_str()) == 0) return;
-  const std::string reason = errno_text(errno);
-  fs::remove(beside, ignored);
-  refuse(path, ErrorCode::io, reason);
+  replace_file(path, text);
 }
 
 void check_outputs(const std::vector<std::string>& outputs,

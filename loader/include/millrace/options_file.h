@@ -88,8 +88,8 @@ LoadedOptions options_from_json(std::string_view text, const std::string& source
 
 /// Writes `workers`, `why`, `tuned_for` and `machine`. Of `pipeline` it writes only batch_size,
 /// prefetch and micro_batches. `load_options` returns these values again. An existing file is
-/// overwritten in place, so a crash meanwhile can leave an incomplete file. Throws `Error`: `io`,
-/// or `invalid_argument` for options that `load_options` would refuse.
+/// replaced in one step: if this fails or the process is killed, the old file stays as it was.
+/// Throws `Error`: `io`, or `invalid_argument` for options that `load_options` would refuse.
 void save_options(const std::filesystem::path& path, const SavedOptions& options);
 
 }  // namespace millrace

@@ -2,6 +2,7 @@
 #include <millrace/detail/errno_text.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
+#include <millrace/detail/replace_file.h>
 #include <millrace/error.h>
 #include <millrace/options_file.h>
 
@@ -165,11 +166,7 @@ void save_options(const std::filesystem::path& path, const SavedOptions& options
                        {"cores", machine.cores},
                        {"numa_nodes", machine.numa_nodes},
                        {"memory_bytes", machine.memory_bytes}};
-  auto file = open_stream<std::ofstream>(path, std::ios::trunc);
-  file << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-  file.close();
-  if (!file)
-    throw Error(ErrorCode::io, path.string() + ": cannot be written: " + errno_text(errno));
+  replace_file(path, json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
 }
 
 }  // namespace millrace

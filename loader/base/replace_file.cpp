@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/errno_text.h>
+#include <millrace/detail/replace_file.h>
+#include <millrace/error.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <string>
+#include <system_error>
+
+#include "base/file_descriptor.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Follows symbolic links, also to a file that does not exist.
+fs::path target_of(fs::path path) {
+  constexpr int most_links = 40;
+  std::error_code error;
+  for (int link = 0; link < most_links && fs::is_symlink(path, error); ++link) {
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) break;
+    path = path.parent_path() / target;
+  }
+  return path;
+}
+
+fs::path beside(const fs::path& file) {
+  return file.string() + "." + std::to_string(::getpid()) + ".new";
+}
+
+[[noreturn]] void refuse_write(const fs::path& path, int error) {
+  throw Error(ErrorCode::io, path.string() + ": cannot be written: " + errno_text(error));
+}
+
+/// Writes the whole text. Returns 0 or the error number.
+int write_all(const FileDescriptor& file, std::string_view text) {
+  while (!text.empty()) {
+    const auto written =
+        retry_interrupted([&] { return ::write(file.get(), text.data(), text.size()); });
+    if (written <= 0) return written < 0 ? errno : EIO;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace
+
+fs::path replacement_of(const fs::path& path) { return beside(target_of(path)); }
+
+void replace_file(const fs::path& path, std::string_view text) {
+  const fs::path target = target_of(path);
+  struct stat old {};
+  const bool exists = ::stat(target.c_str(), &old) == 0;
+  if (exists && !S_ISREG(old.st_mode)) {
+    const FileDescriptor file = FileDescriptor::open(target.c_str(), O_WRONLY | O_CLOEXEC);
+    if (!file) refuse_write(path, errno);
+    if (const int error = write_all(file, text)) refuse_write(path, error);
+    return;
+  }
+  const fs::path fresh = beside(target);
+  ::unlink(fresh.c_str());  // of a killed process with the same number
+  const FileDescriptor file =
+      FileDescriptor::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (!file) refuse_write(path, errno);
+  int error = write_all(file, text);
+  if (error == 0 && exists) static_cast<void>(::fchmod(file.get(), old.st_mode & 07777));
+  if (error == 0 && retry_interrupted([&] { return ::fsync(file.get()); }) != 0) error = errno;
+  if (error == 0 && ::rename(fresh.c_str(), target.c_str()) != 0) error = errno;
+  if (error == 0) return;
+  ::unlink(fresh.c_str());
+  refuse_write(path, error);
+}
+
+}  // namespace millrace
