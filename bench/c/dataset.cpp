@@ -110,6 +110,7 @@ std::string description_of(const Dataset& dataset) {
     return names;
   };
   Json json = {{"name", escape_non_utf8(dataset.name())}, {"records", records_of(dataset)}};
+  json["can_restart"] = can_restart(dataset);
   json["classes"] = escaped(dataset.classes());
   json["fields"] = escaped(facts.fields);
   json["files"] = escaped(facts.files);

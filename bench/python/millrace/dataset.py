@@ -123,8 +123,8 @@ class Dataset(Handle):
         which take at most `memory_bytes`; <millrace/one_pass_dataset.h> says what is lost beside a
         true shuffle. An iterator has a single epoch. For several epochs, give an iterable whose
         `__iter__` begins again each time. A run resumes by reading the records before; give the
-        state to a new loader with a new dataset. One loader at a time uses the dataset. Exceptions
-        are those of `from_records`; one of a generator always ends the run.
+        state of an iterator to a new loader with a new dataset. One loader at a time uses the
+        dataset. Exceptions are those of `from_records`; one of a generator always ends the run.
         """
         self = cls.__new__(cls)
         self.failures, self._facts = [], None
@@ -169,7 +169,8 @@ class Dataset(Handle):
         return [*self.failures, *(one for part in self.parts for one in part.raised())]
 
     def describe(self) -> dict[str, Any]:
-        """Returns "name", "records", "classes", "fields", "files", "fingerprint", "warnings"."""
+        """Returns "name", "records", "can_restart", "classes", "fields", "files", "fingerprint",
+        "warnings"."""
         if self._facts is None:
             self._facts = json_of("dataset_describe", self.handle)
         return self._facts

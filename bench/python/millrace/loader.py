@@ -18,7 +18,7 @@ from . import streams, structs
 from .batch import Batch, Run
 from .batch_transform import BatchTransformHandle
 from .dataset import DatasetLike, dataset_of
-from .library import FUNCTIONS, Error, Handle, failure, json_of, last, new_handle, number
+from .library import FUNCTIONS, Error, Handle, call, failure, json_of, last, new_handle, number
 from .options import Options
 from .order import Numbers, array_of, list_arguments
 from .transform import RecipeLike, TransformHandle
@@ -107,12 +107,10 @@ class Loader(Workload):
         self.timeout = timeout
         self._interrupted: list[Batch] = []
         self._epoch = 0
-        self._pipeline: Pipeline | None = self._start(state)
+        self._pipeline: Pipeline | None = self._start(None if state is None else text_of(state))
         open_loaders.add(self)
 
-    def _start(self, state: Mapping[str, Any] | str | None) -> Pipeline:
-        if state is not None and not isinstance(state, str):
-            state = json.dumps(dict(state))
+    def _start(self, state: str | None) -> Pipeline:
         setup = self._setup(self.dataset, state)
         pipeline = Pipeline()
         pipeline.run = Run(self._gpu)
@@ -203,7 +201,7 @@ class Loader(Workload):
                 if wait <= 0:
                     message = last.struct.message.decode().rpartition(" after ")[0]
                     raise Error("timeout", f"{message} after {limit} s")
-            elif b"live batches hold" in last.struct.message:
+            elif last.struct.status == structs.SLOTS_HELD:
                 held += 1
                 gc.collect()  # of cycles, such as exceptions that hold a batch
                 if held > 1:
@@ -256,10 +254,32 @@ class Loader(Workload):
 
     def load_state_dict(self, state: Mapping[str, Any] | str) -> None:
         """Continues the run at a state. Raises `Error` if the state is of another run, seed, order
-        or dataset; this run then goes on unchanged."""
-        pipeline = self._start(state)
-        self._pipeline = pipeline  # and the old one ends
+        or dataset, and for a stream that can be read only once; this run then goes on unchanged."""
+        text = text_of(state)
+        facts = self.dataset.describe()
+        if not facts["can_restart"]:
+            raise Error(
+                "invalid_argument",
+                f"{facts['name']}: this stream can be read only once, and this loader reads it; "
+                "give the state to a new loader with a new dataset",
+            )
+        if facts["records"] is None and self._pipeline is not None:
+            self._restart(self._running(), text)
+        else:
+            self._pipeline = self._start(text)  # and the old one ends
         self._interrupted.clear()
+
+    def _restart(self, pipeline: Pipeline, state: str) -> None:
+        """Ends the run before the next one begins, since one run at a time reads a stream."""
+        before = text_of(self.state_dict())
+        call("pipeline_stop", pipeline.handle)
+        self._pipeline = None
+        pipeline.free()
+        try:
+            self._pipeline = self._start(state)
+        except BaseException:
+            self._pipeline = self._start(before)
+            raise
 
     def report(self, restart: bool = False) -> Report:
         """Returns a report since the start, or the last `restart`, which begins a new one."""
@@ -278,6 +298,17 @@ class Loader(Workload):
 
     def __repr__(self) -> str:
         return f"<millrace.Loader of {self.dataset.describe()['name']} on {self.device}>"
+
+
+def text_of(state: Mapping[str, Any] | str) -> str:
+    """Returns the JSON text of a state."""
+    if isinstance(state, str):
+        return state
+    if not isinstance(state, Mapping):
+        raise TypeError(
+            f"state is a {type(state).__name__}, must be a dict or str from state_dict()"
+        )
+    return json.dumps(dict(state))
 
 
 open_loaders: weakref.WeakSet[Loader] = weakref.WeakSet()

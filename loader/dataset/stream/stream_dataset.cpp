@@ -46,7 +46,8 @@ StreamDataset::StreamDataset(std::shared_ptr<RecordStream> stream, const OnePass
 
 std::shared_ptr<StreamWindows> StreamDataset::begin(const StreamWindows::Run& run) const {
   MutexLock lock(mutex_);
-  if (windows_.lock() != nullptr)
+  // A worker may hold the windows of a run for a moment after its end.
+  if (const auto others = windows_.lock(); others != nullptr && !others->is_over())
     refuse_stream(name_ + ": another pipeline reads this stream; end that one first");
   if (*was_read_ && !can_restart())
     refuse_stream(name_ +
@@ -100,6 +101,11 @@ std::shared_ptr<const Dataset> one_pass_dataset(std::shared_ptr<RecordStream> st
 
 bool is_one_pass(const Dataset& dataset) {
   return dynamic_cast<const StreamDataset*>(&dataset) != nullptr;
+}
+
+bool can_restart(const Dataset& dataset) {
+  const auto* const stream = dynamic_cast<const StreamDataset*>(&dataset);
+  return stream == nullptr || stream->can_restart();
 }
 
 }  // namespace millrace

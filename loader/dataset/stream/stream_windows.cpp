@@ -50,10 +50,17 @@ StreamWindows::StreamWindows(std::shared_ptr<RecordStream> stream, const OnePass
 // ---- the reading thread
 
 void StreamWindows::read() noexcept {
-  if (run_.epoch >= run_.end_epoch || ended_) return;
+  if (run_.epoch >= run_.end_epoch) return;
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return;
+    reads_ = true;
+  }
   stream_->run_ended_ = &ended_;
   read_epochs();
   stream_->run_ended_ = nullptr;
+  MutexLock lock(mutex_);
+  reads_ = false;
 }
 
 void StreamWindows::read_epochs() {
@@ -206,6 +213,11 @@ void StreamWindows::close() noexcept {
   }
   was_read_->store(true);  // an interrupted stream must be begun again
   stream_->interrupt();
+}
+
+bool StreamWindows::is_over() const {
+  MutexLock lock(mutex_);
+  return closed_ && !reads_;
 }
 
 // ---- the planner

@@ -70,6 +70,8 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
   void read() noexcept;
   /// Ends all waits, and interrupts the stream.
   void close() noexcept;
+  /// Whether it is closed and reads the stream no more.
+  bool is_over() const;
 
   /// Waits until the needed records are in complete windows, or the epoch has ended. Returns
   /// nullopt after `close`. A new epoch begins when no batch of the one before is held. Throws the
@@ -151,6 +153,8 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
   Condition reader_wakes_;
   Condition planner_wakes_;
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
+  /// Whether the reading thread may use the stream.
+  bool reads_ MILLRACE_GUARDED_BY(mutex_) = false;
   std::exception_ptr failure_ MILLRACE_GUARDED_BY(mutex_);
   /// Those of the planner's epoch, then those of the next. Only the last one may be incomplete.
   std::deque<Window> windows_ MILLRACE_GUARDED_BY(mutex_);

@@ -58,5 +58,8 @@ std::shared_ptr<const Dataset> one_pass_dataset(std::shared_ptr<RecordStream> st
 
 /// Whether a dataset was made by `one_pass_dataset`.
 bool is_one_pass(const Dataset& dataset);
+/// Whether a run over a dataset can begin again: false for a one-pass dataset of a stream that
+/// cannot restart.
+bool can_restart(const Dataset& dataset);
 
 }  // namespace millrace

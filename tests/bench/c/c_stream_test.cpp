@@ -78,7 +78,8 @@ TEST(CStream, RunsToItsEnd) {
     EXPECT_THAT(run.error.message, HasSubstr("known only at its end"));
     char* json = nullptr;
     ASSERT_EQ(millrace_dataset_describe(run.dataset, &json, &run.error), MILLRACE_OK);
-    EXPECT_THAT(testing::taken(json), HasSubstr(R"("name":"numbers","records":null)"));
+    EXPECT_THAT(testing::taken(json),
+                HasSubstr(R"("name":"numbers","records":null,"can_restart":false)"));
     ASSERT_EQ(run.start(streamed_in_order), MILLRACE_OK) << run.error.message;
     EXPECT_THAT(run.labels_left(), ElementsAre(0, 1, 2, 3, -1, 4, 5, 6, 7, -1, 8, 9, -1));
     ASSERT_EQ(millrace_pipeline_batches_per_epoch(run.pipeline, &size, &run.error), MILLRACE_OK);

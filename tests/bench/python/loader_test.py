@@ -2,6 +2,7 @@
 """Runs: the order of batches, epochs, states, options, errors."""
 
 import json
+import re
 import threading
 import time
 import unittest
@@ -93,6 +94,17 @@ class LoaderTest(unittest.TestCase):
             train.load_state_dict(state)
         self.assertEqual(count(train), 4)  # this run goes on
 
+    def test_refuses_what_is_not_a_state(self):
+        train = loader()
+        for wrong, name in ((None, "NoneType"), (3, "int"), ([1, 2], "list"), (b"{}", "bytes")):
+            message = f"state is a {name}, must be a dict or str from state_dict()"
+            with self.assertRaisesRegex(TypeError, re.escape(message)):
+                train.load_state_dict(wrong)
+            if wrong is not None:  # which is the beginning
+                with self.assertRaisesRegex(TypeError, re.escape(message)):
+                    loader(state=wrong)
+        self.assertEqual(count(train), 5)
+
     def test_refuses_options(self):
         with self.assertRaisesRegex(TypeError, "unknown option bach_size; .* workers, batch_size"):
             loader(bach_size=3)
@@ -166,6 +178,9 @@ class LoaderTest(unittest.TestCase):
         held.append(next(train))
         with self.assertRaisesRegex(millrace.Error, r"hold every host slot .* after 0\.3 s") as one:
             train.next(timeout=0.3)
+        self.assertEqual(one.exception.code, "timeout")
+        with self.assertRaisesRegex(millrace.Error, "hold every host slot .* after 10 ms") as one:
+            train.next(timeout=0.01)
         self.assertEqual(one.exception.code, "timeout")
         timer = threading.Timer(0.1, held.clear)
         timer.start()

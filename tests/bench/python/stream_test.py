@@ -92,6 +92,31 @@ class StreamTest(unittest.TestCase):
         self.assertEqual([labels(batch) for batch in run(state)], rest)
         self.assertEqual(state["window"], 16)
 
+    def test_continues_at_a_state_if_the_iterable_begins_again(self):
+        train = loader(stream(Again(), window_records=4), epochs=3, order="shuffled", seed=5)
+        for _ in range(4):
+            batch = next(train)
+        state = train.state_dict()
+        rest = [labels(batch) for batch in train]
+        self.assertEqual(len(rest), 5)
+        train.load_state_dict(state)
+        self.assertEqual(labels(next(train)), rest[0])
+        with self.assertRaisesRegex(millrace.Error, "seed was 2, here it is 5"):
+            train.load_state_dict(state | {"seed": 2})
+        self.assertEqual([labels(batch) for batch in train], rest[1:])  # this run goes on
+        train.close()
+        train.load_state_dict(batch.state_dict())
+        self.assertEqual([labels(batch) for batch in train], rest)
+
+    def test_refuses_a_state_if_the_stream_cannot_begin_again(self):
+        train = loader(stream(images(10)))
+        state = next(train).state_dict()
+        with self.assertRaisesRegex(
+            millrace.Error, "generator: this stream can be read only once, .* with a new dataset"
+        ):
+            train.load_state_dict(state)
+        self.assertEqual(sum((labels(batch) for batch in train), []), list(range(4, 10)))
+
     def test_an_exception_ends_the_run_as_its_cause(self):
         def failing():
             yield from images(6)

@@ -3,8 +3,8 @@
  * One-pass datasets for C: records that are read once from front to back and whose number is known
  * only at the end. <millrace/one_pass_dataset.h> describes order, memory, epochs, resuming and
  * ranks. The rules of <millrace/millrace.h> hold here, too. millrace_dataset_size() fails for such
- * a dataset, "records" of millrace_dataset_describe() is null, and
- * millrace_pipeline_batches_per_epoch() gives 0.
+ * a dataset, and millrace_pipeline_batches_per_epoch() gives 0. In millrace_dataset_describe(),
+ * "records" is null, and "can_restart" is false unless the stream can begin again.
  */
 #ifndef MILLRACE_C_STREAM_H
 #define MILLRACE_C_STREAM_H

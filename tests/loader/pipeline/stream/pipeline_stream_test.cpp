@@ -205,9 +205,24 @@ TEST(PipelineStream, CanBeReadAgainByALaterRunIfItRestarts) {
   EXPECT_EQ(records_of(take(pipeline)), first);
 }
 
+TEST(PipelineStream, CanBeReadAgainThoughARunsRecordsAreHeld) {
+  StreamRun run(50);
+  run.stream->restarts = true;
+  const auto dataset = one_pass_dataset(run.stream, run.windows);
+  EXPECT_TRUE(can_restart(*dataset));
+  std::unique_ptr<DatasetReader> reader;
+  {
+    Pipeline pipeline(dataset, run.transform, run.device, run.options);
+    reader = dataset->make_reader();
+  }
+  Pipeline pipeline(dataset, run.transform, run.device, run.options);
+  EXPECT_TRUE(pipeline.next());
+}
+
 TEST(PipelineStream, IsReadOnceIfItCannotRestart) {
   StreamRun run(50);
   const auto dataset = one_pass_dataset(run.stream, run.windows);
+  EXPECT_FALSE(can_restart(*dataset));
   {
     Pipeline pipeline(dataset, run.transform, run.device, run.options);
     EXPECT_EQ(take(pipeline).size(), 7U);
