@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "c/calls.h"
 
+#include <millrace/pipeline_options.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <new>
@@ -66,6 +68,9 @@ millrace_status tell(millrace_error* error, millrace_status status,
 millrace_status tell_exception(millrace_error* error) noexcept {
   try {
     throw;
+  } catch (const SlotsHeld& failed) {
+    tell(error, MILLRACE_SLOTS_HELD, failed.what());
+    return MILLRACE_TIMEOUT;
   } catch (const Error& failed) {
     return tell(error, status_of(failed.code()), failed.what());
   } catch (const std::bad_alloc&) {
@@ -124,6 +129,8 @@ const char* millrace_status_name(millrace_status status) {
       return "end";
     case MILLRACE_NO_MEMORY:
       return "no_memory";
+    case MILLRACE_SLOTS_HELD:
+      return "slots_held";
     default:
       break;
   }

@@ -48,6 +48,7 @@ class Engine {
   /// returns one of them.
   std::optional<Stuck> stop(SlotQueues::Clock::time_point deadline);
 
+  DeviceId device() const { return device_->id(); }
   const Schedule& schedule() const { return planner_->schedule(); }
   /// Whether the lengths of epochs are known before they end.
   bool has_known_length() const { return windows_ == nullptr; }

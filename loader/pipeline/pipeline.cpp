@@ -81,6 +81,8 @@ Batch Pipeline::next_in_micro_batches(Stream& stream) {
   return next({.stream = &stream, .in_micro_batches = true});
 }
 
+DeviceId Pipeline::device() const { return engine()->device(); }
+
 std::uint64_t Pipeline::batches_per_epoch() const {
   const std::shared_ptr<Engine> running = engine();
   return running->has_known_length() ? running->schedule().batches_per_epoch() : 0;

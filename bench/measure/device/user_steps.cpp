@@ -4,7 +4,6 @@
 #include <millrace/error.h>
 
 #include <array>
-#include <string_view>
 #include <utility>
 
 namespace millrace::cli {
@@ -48,11 +47,11 @@ class PolledBatches {
     for (;;) {
       try {
         return pipeline.next({.stream = stream, .timeout = interval});
+      } catch (const SlotsHeld&) {
+        // If the step keeps all batches, no further one comes. A call without timeout says so.
+        return pipeline.next({.stream = stream});
       } catch (const Error& error) {
         if (error.code() != ErrorCode::timeout) throw;
-        // If the step keeps all batches, no further one comes. A call without timeout says so.
-        if (std::string_view(error.what()).find("live batches hold") != std::string_view::npos)
-          return pipeline.next({.stream = stream});
       }
       poll();
     }

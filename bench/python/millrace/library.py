@@ -181,7 +181,10 @@ last = ErrorOfThread()
 
 def failure() -> Error:
     """Makes the exception for the failed call of this thread."""
-    name = LIBRARY.millrace_status_name(last.struct.status).decode()
+    status = last.struct.status
+    name = LIBRARY.millrace_status_name(
+        structs.TIMEOUT if status == structs.SLOTS_HELD else status
+    ).decode()
     return Error(name, last.struct.message.decode(errors="replace"))
 
 
@@ -219,11 +222,15 @@ class Handle:
     kind = ""
     handle = 0
 
-    def __del__(self) -> None:
-        # A late call could run callbacks in an interpreter that has ended.
-        if self.handle and not sys.is_finalizing():
+    def free(self) -> None:
+        if self.handle:
             FUNCTIONS[self.kind + "_free"](self.handle)
             self.handle = 0
+
+    def __del__(self) -> None:
+        # A late call could run callbacks in an interpreter that has ended.
+        if not sys.is_finalizing():
+            self.free()
 
     def __reduce__(self) -> Any:
         raise TypeError(

@@ -9,6 +9,7 @@ from ctypes import c_uint64, c_uint8, c_void_p
 
 OK, END = 0, 1
 INVALID_ARGUMENT, NOT_FOUND, IO, BAD_RECORD, TRANSFORM, TIMEOUT = 2, 3, 5, 8, 9, 12
+SLOTS_HELD = 16  # in place of TIMEOUT in an error
 
 
 class ErrorStruct(ctypes.Structure):

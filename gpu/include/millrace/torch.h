@@ -70,15 +70,17 @@ class TorchStream {
       : stream_(std::make_shared<CudaStream>(stream.device_index(), stream.stream())) {}
 #endif
 
-  /// Calls `Pipeline::next` on this stream, which the batch keeps. Throws the same errors, and
-  /// `Error` (`invalid_argument`) if the batch is on a GPU and this is not a stream of a GPU.
+  /// Calls `Pipeline::next` on this stream, which the batch keeps. Throws the same errors. Throws
+  /// `Error` (`invalid_argument`), without taking a batch, if the batches are on a GPU and this is
+  /// not a stream of a GPU.
   Batch next(Pipeline& pipeline, NextRequest request = {}) const {
+    if (stream_ == nullptr && pipeline.device().kind == DeviceId::Kind::cuda)
+      throw Error(ErrorCode::invalid_argument,
+                  "a batch on a GPU was taken on the TorchStream of the CPU; take it on "
+                  "TorchStream(device)");
     request.stream = stream_.get();
     Batch batch = pipeline.next(request);
     if (batch && stream_ != nullptr) batch.record_stream(stream_);
-    if (batch && stream_ == nullptr && batch.device().kind == DeviceId::Kind::cuda)
-      throw Error(ErrorCode::invalid_argument,
-                  "a batch on a GPU was taken on the TorchStream of the CPU");
     return batch;
   }
 

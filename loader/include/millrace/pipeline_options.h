@@ -9,6 +9,7 @@
 #include <millrace/batch_transform.h>
 #include <millrace/conversion.h>
 #include <millrace/detail/export.h>
+#include <millrace/error.h>
 #include <millrace/order.h>
 #include <millrace/ranks.h>
 #include <millrace/runtime.h>
@@ -197,6 +198,13 @@ struct NextRequest {
   /// Return the batch as soon as the copy of its first micro-batch is enqueued. `micro_batches()`
   /// then returns the micro-batches one by one, and waits for each without a timeout.
   bool in_micro_batches = false;
+};
+
+/// An `Error` (`timeout`): a request's timeout has passed, and live batches hold every slot. No
+/// batch can come before one of them is released.
+class SlotsHeld final : public Error {
+ public:
+  explicit SlotsHeld(const std::string& message) : Error(ErrorCode::timeout, message) {}
 };
 
 }  // namespace millrace

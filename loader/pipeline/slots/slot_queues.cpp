@@ -250,9 +250,9 @@ void SlotQueues::refuse_waiting(bool exhausted, const NextRequest& request) cons
                 held + ", so no further batch can come; release one first, increase " +
                     words_.option +
                     ", or call next with a timeout if another thread will release one");
-  throw Error(ErrorCode::timeout, (exhausted ? held + " still" : "the next batch is not made") +
-                                      " after " +
-                                      std::to_string(request.timeout->count() / 1'000'000) + " ms");
+  const auto after = " after " + std::to_string(request.timeout->count() / 1'000'000) + " ms";
+  if (exhausted) throw SlotsHeld(held + " still" + after);
+  throw Error(ErrorCode::timeout, "the next batch is not made" + after);
 }
 
 void SlotQueues::wait_for_micro_batch(const OutputSlot& output, std::size_t micro_batch) {

@@ -229,6 +229,8 @@ TEST(CRun, StopEndsAWait) {
   millrace_batch* none = nullptr;
   EXPECT_EQ(millrace_pipeline_next(run.pipeline, 0, 0.01, &none, &run.error), MILLRACE_TIMEOUT);
   EXPECT_EQ(none, nullptr);
+  EXPECT_EQ(run.error.status, MILLRACE_SLOTS_HELD);
+  EXPECT_STREQ(millrace_status_name(run.error.status), "slots_held");
   EXPECT_EQ(run.next(none), MILLRACE_SLOTS_EXHAUSTED);
   std::jthread stops([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -142,6 +142,31 @@ TEST(Torch, ARunCopiesNoPixels) {
   EXPECT_EQ(pipeline.report().copied_bytes, 0u);
 }
 
+/// The host, which says that it is a GPU.
+class SeemingGpu final : public Device {
+ public:
+  std::string name() const override { return "seeming"; }
+  DeviceId id() const override { return {DeviceId::Kind::cuda, 0}; }
+  bool copies() const override { return host_.copies(); }
+  Memory allocate_host(std::size_t bytes, const NumaNode& node) override {
+    return host_.allocate_host(bytes, node);
+  }
+  Memory allocate_device(std::size_t bytes) override { return host_.allocate_device(bytes); }
+  std::unique_ptr<Stream> make_stream() override { return host_.make_stream(); }
+  std::unique_ptr<Event> make_event() override { return host_.make_event(); }
+
+ private:
+  HostDevice host_;
+};
+
+TEST(Torch, ABatchOnAGpuIsRefusedWithoutLosingIt) {
+  Pipeline pipeline(std::make_shared<testing::MemoryDataset>(24), std::make_shared<Pictures>(),
+                    std::make_shared<SeemingGpu>(), {.batch_size = 8});
+  const Error error = error_of([&] { (void)TorchStream().next(pipeline); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(pipeline.next().number(), 0U);
+}
+
 TEST(Torch, ShowsMicroBatches) {
   SmallRun run(64);
   run.options.slots.micro_batches = 4;

@@ -56,7 +56,8 @@ typedef struct millrace_setting {
 
 typedef struct millrace_tune_options {
   size_t struct_bytes;     /* sizeof(millrace_tune_options) */
-  uint32_t max_workers;    /* 0; largest number to try, to 4096. 0 = one per usable processor */
+  uint32_t max_workers;    /* 0; largest number to try, to 4096. 0 = one per processor of the
+                            * share of the host that this rank has ("local_world") */
   int32_t tune_batch_size; /* 0; 1 = also search the batch size. Each limit below turns this on */
   double p99_ms;           /* 0; limit for the batch time's 99th percentile. 0 = no limit */
   uint64_t memory_bytes;   /* 0; limit for the memory of slots and scratch. 0 = no limit */

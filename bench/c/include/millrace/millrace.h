@@ -67,7 +67,8 @@ enum {
   MILLRACE_TIMEOUT = 12,         /* the timeout of a call has expired */
   MILLRACE_STOPPED = 13,         /* the pipeline was stopped */
   MILLRACE_INTERNAL = 14,        /* a fault of millrace itself */
-  MILLRACE_NO_MEMORY = 15        /* an allocation failed */
+  MILLRACE_NO_MEMORY = 15,       /* an allocation failed */
+  MILLRACE_SLOTS_HELD = 16       /* only in millrace_error: see millrace_pipeline_next */
 };
 
 /* Description of an error. The message names file, key and value. A message that is too long is
@@ -163,8 +164,8 @@ MILLRACE_C_API millrace_status millrace_dataset_create(const millrace_dataset_ca
 MILLRACE_C_API millrace_status millrace_dataset_size(const millrace_dataset* dataset,
                                                      uint64_t* size, millrace_error* error);
 /* Returns a JSON object with "name", "records" (null for datasets of <millrace/c_stream.h>),
- * "classes", "fields", "files", "fingerprint" (16 hexadecimal digits or null) and "warnings".
- * Replaces each byte of a name that is not UTF-8 by its hexadecimal code, for example "\xe9". */
+ * "can_restart", "classes", "fields", "files", "fingerprint" (16 hexadecimal digits or null) and
+ * "warnings". Replaces each byte of a name that is not UTF-8 by its code, for example "\xe9". */
 MILLRACE_C_API millrace_status millrace_dataset_describe(const millrace_dataset* dataset,
                                                          char** json, millrace_error* error);
 MILLRACE_C_API void millrace_dataset_free(millrace_dataset* dataset);
@@ -315,11 +316,11 @@ MILLRACE_C_API millrace_status millrace_pipeline_create(const millrace_pipeline_
  * batches may be freed on any thread.
  *
  * `timeout_seconds` limits the wait. With a negative value the call waits as long as the data
- * takes. Such a call returns MILLRACE_SLOTS_EXHAUSTED if live batches hold every slot.
+ * takes. Such a call returns MILLRACE_SLOTS_EXHAUSTED if live batches hold every slot. If they do
+ * when a timeout expires, `error->status` is MILLRACE_SLOTS_HELD.
  *
  * The run continues after MILLRACE_TIMEOUT, MILLRACE_SLOTS_EXHAUSTED, and MILLRACE_INVALID_ARGUMENT
- * if an argument of this call was wrong. Any other failure ends the run; later calls return the
- * same failure. */
+ * if an argument was wrong. Any other failure ends the run; later calls return it again. */
 MILLRACE_C_API millrace_status millrace_pipeline_next(millrace_pipeline* pipeline, uintptr_t stream,
                                                       double timeout_seconds,
                                                       millrace_batch** batch,
@@ -385,8 +386,7 @@ MILLRACE_C_API millrace_status millrace_batch_fields(const millrace_batch* batch
 /* Returns the state after this batch. A new pipeline can resume from it. */
 MILLRACE_C_API millrace_status millrace_batch_state(const millrace_batch* batch, char** json,
                                                     millrace_error* error);
-/* Records a use of the batch on another stream of its GPU, as in millrace_pipeline_next, but not 0.
- * The slot is reused only after the stream's work on the batch ends. */
+/* Records a use on another stream of the GPU (not 0). The slot is reused after its work. */
 MILLRACE_C_API millrace_status millrace_batch_record_stream(const millrace_batch* batch,
                                                             uintptr_t stream,
                                                             millrace_error* error);

@@ -262,6 +262,20 @@ TEST(SlotQueues, SaysThatLiveBatchesHoldEverySlot) {
   const Error late = error_of([&] { (void)small.queues->hand_out({.timeout = 5ms}); });
   EXPECT_EQ(late.code(), ErrorCode::timeout);
   EXPECT_THAT(late.what(), HasSubstr("still after 5 ms"));
+  EXPECT_THROW((void)small.queues->hand_out({.timeout = 5ms}), SlotsHeld);
+}
+
+TEST(SlotQueues, ATimeoutWithAFreeSlotIsOfAnotherType) {
+  SmallQueues small;
+  small.add_output();
+  try {
+    (void)small.queues->hand_out({.timeout = 5ms});
+    ADD_FAILURE() << "it gave a batch";
+  } catch (const SlotsHeld& held) {
+    ADD_FAILURE() << held.what();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::timeout);
+  }
 }
 
 TEST(SlotQueues, ClosingEndsEveryWait) {
