@@ -125,8 +125,9 @@ void SampleWorkers::submit(std::shared_ptr<SlotQueues> queues, HostSlot& host) {
 }
 
 std::size_t SampleWorkers::samples_at_a_time(std::size_t samples) {
+  // Without samples that are made again: another thread makes them, and they are not counted.
   const std::uint64_t made = maker_->samples_by(0, runtime_.workers());
-  const std::chrono::nanoseconds busy = maker_->busy();
+  const std::chrono::nanoseconds busy = maker_->busy_of(0, runtime_.workers());
   if (made > pace_.samples)
     pace_ = {(busy - pace_.busy) / static_cast<std::int64_t>(made - pace_.samples), made, busy};
   const auto in_a_moment =
@@ -274,7 +275,7 @@ void SampleWorkers::adapt(const SlotQueues& queues) {
   const std::chrono::nanoseconds stalled = queues.stalled();
   MutexLock lock(mutex_);
   if (dismissed_ || ++window_.batches < adapt_batches || now - window_.begin < adapt_time) return;
-  const std::chrono::nanoseconds busy = maker_->busy();
+  const std::chrono::nanoseconds busy = maker_->busy_of(0, runtime_.workers());
   RuntimeServices::of(runtime_).need(
       this,
       auto_workers_.update({in_seconds(now - window_.begin), in_seconds(stalled - window_.stalled),

@@ -263,9 +263,10 @@ std::uint64_t SampleMaker::samples_by(unsigned first, unsigned workers) const {
   return samples;
 }
 
-std::chrono::nanoseconds SampleMaker::busy() const {
+std::chrono::nanoseconds SampleMaker::busy_of(unsigned first, unsigned workers) const {
   std::uint64_t busy_ns = 0;
-  for (const auto& worker : workers_) busy_ns += worker->busy_ns.value();
+  for (unsigned number = first; number < first + workers; ++number)
+    busy_ns += workers_.at(number)->busy_ns.value();
   return std::chrono::nanoseconds(busy_ns);
 }
 

@@ -137,8 +137,8 @@ class SampleMaker {
   CacheReport cache_report(const WorkCounts& now, const WorkCounts& base) const;
   /// Number of samples made by `workers` workers from number `first` on.
   std::uint64_t samples_by(unsigned first, unsigned workers) const;
-  /// Total time that workers have spent on samples so far.
-  std::chrono::nanoseconds busy() const;
+  /// Time that these workers have spent on samples so far.
+  std::chrono::nanoseconds busy_of(unsigned first, unsigned workers) const;
   /// Time in which the stream was read; nullopt for other datasets.
   std::optional<std::chrono::nanoseconds> stream_busy() const {
     return windows_ != nullptr ? std::optional(windows_->busy()) : std::nullopt;

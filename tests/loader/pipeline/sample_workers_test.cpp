@@ -2,6 +2,7 @@
 #include "pipeline/sample_workers.h"
 
 #include <gmock/gmock.h>
+#include <millrace/device_stage.h>
 #include <millrace/host_device.h>
 
 #include <array>
@@ -14,6 +15,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "loader/pipeline/image_run.h"
 #include "loader/pipeline/slots/small_queues.h"
@@ -178,6 +180,60 @@ TEST(SampleWorkersOfTinySamples, TakesSeveralAtATime) {
   for (int batch = 0; batch < 20; ++batch) (void)pipeline.next();
   EXPECT_GE(most_between, 2) << "a worker went to its pool for every sample";
   EXPECT_TRUE(runtime->pools().front()->cancel(&owner, testing::patience));
+}
+
+/// A stage that never runs, of a field whose inputs are packed.
+class PackedStage final : public DeviceStage {
+ public:
+  const char* name() const override { return "packed"; }
+  std::size_t scratch_bytes(std::size_t) const override { return 0; }
+  bool packed() const override { return true; }
+  void launch(Stream&, const Samples&) const override {}
+};
+
+/// Gives out one task.
+class OneTask final : public SampleMaker::Tasks {
+ public:
+  explicit OneTask(const SampleMaker::Task& task) : task_(task) {}
+  std::optional<SampleMaker::Task> next() override { return std::exchange(task_, std::nullopt); }
+  void made(const SampleMaker::Task&, const SampleMaker::SampleResult&) override {}
+
+ private:
+  std::optional<SampleMaker::Task> task_;
+};
+
+// Workers take as many samples at a time as fit into a moment.
+TEST(SampleMaker, TheTimeOfSamplesMadeAgainIsNotThatOfWorkers) {
+  const auto transform = std::make_shared<testing::FunctionTransform>(
+      SampleSpec({{.name = "image",
+                   .dtype = DType::uint8,
+                   .shape = {4, 4, 3},
+                   .device_stages = {std::make_shared<PackedStage>()}}}),
+      [](const Record&, Random&, Sample& sample) {
+        std::memset(sample[0].data, 0, sample[0].bytes());
+        return Status::ok();
+      });
+  const SlotLayout layout(transform->spec(), {4, 1});
+  SampleMaker maker({.dataset = std::make_shared<testing::MemoryDataset>(10),
+                     .transform = transform,
+                     .layout = layout,
+                     .workers = 2});
+  std::vector<std::byte> slot(layout.bytes());
+  const Sampler sampler(Order::sequential(), 10, 0);
+  PackedRoom room;
+  SampleMaker::Task task{slot.data(), 0, 0, 0, 0, &sampler, &room};
+  for (const unsigned worker : {0U, 1U}) {
+    OneTask tasks(task);
+    maker.make(tasks, worker);
+  }
+  const auto busy = maker.busy_of(0, 2);
+  EXPECT_GT(busy, 0ns);
+  task.again = true;
+  OneTask again(task);
+  EXPECT_NE(maker.make_again(again), nullptr);
+  EXPECT_EQ(maker.busy_of(0, 2), busy);
+  EXPECT_EQ(maker.samples_by(0, 2), 2U);
+  EXPECT_GT(maker.busy_of(maker.again_worker(), 1), 0ns);
 }
 
 /// A run whose workers take two samples at a time and make the later one first.
