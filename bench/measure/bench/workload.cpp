@@ -40,7 +40,10 @@ BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset)
   settings.user_step = workload.step;
   settings.pipeline = workload.pipeline;
   settings.pipeline.resume = {};
-  if (settings.pipeline.runtime == nullptr) settings.pipeline.runtime = make_runtime();
+  const Ranks& mine = settings.pipeline.ranks.mine;
+  if (settings.pipeline.runtime == nullptr)
+    settings.pipeline.runtime =
+        make_runtime({.local_rank = mine.local_rank, .local_world = mine.local_world});
   return settings;
 }
 

@@ -40,19 +40,6 @@ void add(std::optional<std::uint64_t>& sum, std::optional<std::uint64_t> value) 
   if (value) sum = sum.value_or(0) + *value;
 }
 
-/// The files whose pages hold the records.
-std::vector<std::filesystem::path> files_with_records(const Dataset& dataset) {
-  const std::vector<std::string> named = dataset.facts().files;
-  std::vector<std::filesystem::path> files(named.begin(), named.end());
-  const std::optional<StoredRecord> first = dataset.stored(0);
-  if (!first || std::ranges::find(named, first->file) != named.end()) return files;
-  // Here each record is a file of its own.
-  files.clear();
-  for (std::uint64_t index = 0; index < dataset.size(); ++index)
-    if (const auto record = dataset.stored(index)) files.emplace_back(record->file);
-  return files;
-}
-
 class Diagnosis {
  public:
   explicit Diagnosis(const DiagnoseSettings& settings)
@@ -171,11 +158,16 @@ void Diagnosis::close_dataset() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-/// Reads every record into the page cache.
+/// Reads every record into the page cache. The pipeline's policy decides about bad ones.
 void Diagnosis::read_all() const {
   const auto reader = bench_.dataset->make_reader();
-  for (std::uint64_t index = 0; index < bench_.dataset->size(); ++index)
-    touch_bytes(reader->read(index));
+  for (std::uint64_t index = 0; index < bench_.dataset->size(); ++index) {
+    try {
+      touch_bytes(reader->read(index));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::bad_record) throw;
+    }
+  }
 }
 
 Batch Diagnosis::ready(TrainerStream& stream) {

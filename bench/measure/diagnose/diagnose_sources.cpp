@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/diagnose/diagnose_sources.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace millrace::cli {
@@ -40,7 +46,53 @@ class ReadySamples final : public Transform {
   std::shared_ptr<const Transform> like_;
 };
 
+/// Collects files, each once under whatever names.
+class FileList {
+ public:
+  void add_files_of(const Dataset& dataset);
+  std::vector<std::filesystem::path> take() { return std::move(files_); }
+
+ private:
+  void add(const std::string& name) {
+    struct stat status {};
+    if (::stat(name.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+    if (known_.emplace(status.st_dev, status.st_ino).second) files_.emplace_back(name);
+  }
+
+  std::set<std::pair<dev_t, ino_t>> known_;
+  std::vector<std::filesystem::path> files_;
+};
+
+/// Returns where the first record that can be found lies; nullopt if the first ones cannot.
+std::optional<StoredRecord> first_stored(const Dataset& dataset) {
+  constexpr std::uint64_t most = 1 << 20;
+  for (std::uint64_t index = 0; index < std::min(most, dataset.size()); ++index)
+    if (auto record = dataset.stored(index)) return record;
+  return std::nullopt;
+}
+
+void FileList::add_files_of(const Dataset& dataset) {
+  const auto parts = dataset.parts();
+  for (const auto& part : parts) add_files_of(*part);
+  if (!parts.empty()) return;
+  const std::vector<std::string> named = dataset.facts().files;
+  const std::optional<StoredRecord> first = first_stored(dataset);
+  if (!first || std::ranges::find(named, first->file) != named.end()) {
+    for (const std::string& name : named) add(name);
+    return;
+  }
+  // Here each record is a file of its own.
+  for (std::uint64_t index = 0; index < dataset.size(); ++index)
+    if (const auto record = dataset.stored(index)) add(record->file);
+}
+
 }  // namespace
+
+std::vector<std::filesystem::path> files_with_records(const Dataset& dataset) {
+  FileList files;
+  files.add_files_of(dataset);
+  return files.take();
+}
 
 SampledDataset::SampledDataset(std::shared_ptr<const Dataset> all, std::uint64_t size,
                                std::uint64_t seed)

@@ -5,9 +5,15 @@
 #include <millrace/sampler.h>
 #include <millrace/transform.h>
 
+#include <filesystem>
 #include <memory>
+#include <vector>
 
 namespace millrace::cli {
+
+/// The files whose pages hold the records of a dataset or of all parts of a joined one, each once.
+/// Missing files are left out, and so is what is not a regular file.
+std::vector<std::filesystem::path> files_with_records(const Dataset& dataset);
 
 /// A random sample of `size` records that represents a dataset: as scattered over the files as an
 /// epoch reads them. Their indices here are 0 to size - 1.

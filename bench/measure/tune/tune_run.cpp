@@ -67,7 +67,11 @@ class Measuring {
     if (settings_.pipeline.runtime == nullptr ||
         settings_.pipeline.runtime->workers() != setting.workers) {
       settings_.pipeline.runtime = nullptr;
-      settings_.pipeline.runtime = make_runtime({.workers = setting.workers, .kept_host_bytes = 0});
+      const Ranks& mine = settings_.pipeline.ranks.mine;
+      settings_.pipeline.runtime = make_runtime({.workers = setting.workers,
+                                                 .local_rank = mine.local_rank,
+                                                 .local_world = mine.local_world,
+                                                 .kept_host_bytes = 0});
     }
     settings_.pipeline.batch_size = setting.batch_size;
     settings_.pipeline.slots.prefetch = setting.prefetch;

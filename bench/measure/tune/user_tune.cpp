@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/placement.h>
 #include <millrace/measure.h>
 
 #include "measure/bench/workload.h"
@@ -33,7 +34,10 @@ TuneResult tune(const Workload& workload, const TuneOptions& options) {
   cli::check_option("budget", options.budget.count(), 0.1, 86400);
   cli::BenchSettings settings = cli::settings_of(workload);
   cli::TuneGoal goal;
-  goal.max_workers = options.max_workers > 0 ? options.max_workers : read_topology().cores;
+  const Ranks& mine = settings.pipeline.ranks.mine;
+  goal.max_workers = options.max_workers > 0
+                         ? options.max_workers
+                         : share_of(read_topology(), mine.local_rank, mine.local_world).cores;
   goal.batch_size = settings.pipeline.batch_size;
   goal.tune_batch_size = options.batch_size;
   goal.p99_ms = options.p99_ms;

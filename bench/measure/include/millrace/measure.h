@@ -54,7 +54,8 @@ struct Workload {
   /// An exception ends the measurement, which rethrows it. Empty = not called.
   std::function<void()> poll{};
   /// Options of the pipeline. `epochs`, `last_batch`, `resume` and `debug.trace` are ignored: the
-  /// length of a measurement is given by its own options, and all its batches are full.
+  /// length of a measurement is given by its own options, and all its batches are full. Without a
+  /// runtime, a measurement makes one of this rank's share of the host, as a pipeline does.
   PipelineOptions pipeline{};
 };
 
@@ -126,7 +127,8 @@ struct Setting {
 
 /// Search space and time limit of `tune`.
 struct TuneOptions {
-  /// Largest number of workers to try. 0 = one per usable processor.
+  /// Largest number of workers to try. 0 = one per usable processor of this rank's share of the
+  /// host (`Workload::pipeline.ranks`).
   unsigned max_workers = 0;
   /// Whether to search the batch size, starting from `PipelineOptions::batch_size`. Setting one of
   /// the two limits below turns this on.

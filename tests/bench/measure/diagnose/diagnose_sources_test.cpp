@@ -2,17 +2,26 @@
 #include "measure/diagnose/diagnose_sources.h"
 
 #include <gmock/gmock.h>
+#include <millrace/concat_dataset.h>
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>
 
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <set>
 #include <vector>
 
 #include "support/fake_dataset.h"
 #include "support/fake_transform.h"
+#include "support/pictures.h"
+#include "support/temporary_folder.h"
 
 namespace millrace::cli {
 namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 
 std::set<std::int64_t> labels_of(const Dataset& dataset) {
   std::set<std::int64_t> labels;
@@ -52,6 +61,49 @@ TEST(SampledDataset, PassesPrefetchOnInTheDatasetsNumbers) {
   ASSERT_EQ(told.size(), 2u);
   EXPECT_EQ(told[0], reader->read(0).index());
   EXPECT_EQ(told[1], reader->read(7).index());
+}
+
+class FilesWithRecords : public ::testing::Test {
+ protected:
+  FilesWithRecords() {
+    for (const char* name : {"a.lmdb", "b.lmdb"})
+      testing::write_pictures(folder_ / name, testing::pictures(2, 8, 8));
+    fs::create_directories(folder_ / "images" / "cat");
+    for (const char* name : {"0.jpg", "1.jpg", "2.jpg"})
+      std::ofstream(folder_ / "images" / "cat" / name) << "bytes";
+  }
+
+  std::shared_ptr<const Dataset> open(const char* name) const {
+    return open_dataset(folder_ / name);
+  }
+  fs::path image(const char* name) const { return folder_ / "images" / "cat" / name; }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(FilesWithRecords, AreThoseOfAllParts) {
+  const auto images = concat_datasets({open("images"), open("a.lmdb")});
+  const std::vector<fs::path> all{image("0.jpg"), image("1.jpg"), image("2.jpg"),
+                                  folder_ / "a.lmdb"};
+  EXPECT_THAT(files_with_records(*images), ::testing::UnorderedElementsAreArray(all));
+  const auto files = concat_datasets({open("a.lmdb"), open("images")});
+  EXPECT_THAT(files_with_records(*files), ::testing::UnorderedElementsAreArray(all));
+}
+
+TEST_F(FilesWithRecords, AreCountedOnce) {
+  fs::create_symlink(folder_ / "a.lmdb", folder_ / "c.lmdb");
+  const auto twice = concat_datasets(
+      {open("a.lmdb"), concat_datasets({open("b.lmdb"), open("c.lmdb")}), open("a.lmdb")});
+  EXPECT_THAT(files_with_records(*twice), ElementsAre(folder_ / "a.lmdb", folder_ / "b.lmdb"));
+}
+
+TEST_F(FilesWithRecords, AreFoundThoughTheFirstIsMissing) {
+  const auto images = open("images");
+  fs::remove(image("0.jpg"));
+  EXPECT_THAT(files_with_records(*images), ElementsAre(image("1.jpg"), image("2.jpg")));
+  fs::remove(image("1.jpg"));
+  fs::remove(image("2.jpg"));
+  EXPECT_THAT(files_with_records(*images), ::testing::IsEmpty());
 }
 
 TEST(ReadySamples, RunThroughAPipelineWithoutReadingOrMaking) {
