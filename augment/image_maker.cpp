@@ -110,7 +110,7 @@ Status ImageMaker::open(std::span<const std::byte> encoded) {
 /// Opens the image in a form that decodes faster, which the cache keeps. If it has none, it stays
 /// open as it is stored.
 void ImageMaker::recode(std::span<const std::byte> encoded) {
-  if (form_.capacity() > DecodeBudget::small_bytes) form_ = {};
+  if (form_.capacity() > DecodeBudget::small_bytes) form_ = std::vector<std::byte>();
   if (decoder_->recode(form_)) {
     uses_form_ = form_.size() <= DecodeBudget::small_bytes && decoder_->open(form_).is_ok();
     if (uses_form_)

@@ -17,7 +17,7 @@ constexpr int end_of_image_marker = 0xD9;
 
 void ScanCopy::begin(std::span<const std::uint8_t> scan) {
   constexpr std::size_t most_kept_words = std::size_t{1} << 20U;
-  if (words_.size() > most_kept_words) words_ = {};
+  if (words_.size() > most_kept_words) words_ = std::vector<std::uint32_t>();
   scan_ = scan;
   read_ = written_ = 0;
 }

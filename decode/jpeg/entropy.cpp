@@ -18,7 +18,7 @@ bool EntropyDecoder::begin(const Frame& frame, std::int64_t skipped,
   done_ = skipped_to_ = decoded_to_ = run_mcus_ = 0;
   next_restart_ = 0;
   constexpr std::size_t many_segments = std::size_t{1} << 16;
-  if (segments_.capacity() > many_segments) segments_ = {};
+  if (segments_.capacity() > many_segments) segments_ = std::vector<std::size_t>();
   segments_.assign(1, 0);
   before_restart_ = frame.restart_interval > 0 ? frame.restart_interval
                                                : std::numeric_limits<std::int64_t>::max();

@@ -210,9 +210,10 @@ void JpegDecoder::close() {
   constexpr std::size_t many_bytes = std::size_t{1} << 20;
   if (uses_index_ && encoded_.size() > 8 * many_bytes) {
     index_ = {};
-    packed_ = {};
+    packed_ = std::vector<std::byte>();  // {} would keep its memory
     stages_.reset();
     progressive_.reset();
+    opened_ = false;
   }
   reservation_ = {};
 }
