@@ -107,7 +107,7 @@ class ImageDecoder {
   /// call. `checksum` is a checksum of the image's bytes: the same each time, and different for
   /// each other image. nullopt: the XXH3-64 of the bytes, computed here. An index made with another
   /// checksum, or a damaged one, counts as empty. `points` is the granularity of a new index. An
-  /// existing index keeps its own.
+  /// existing index keeps its own, and that of a progressive JPEG has rows.
   ///
   /// Returns true if it uses the given index. Returns false if that index is empty or counts as
   /// empty. For an image that cannot have an index it does nothing and returns false.

@@ -38,11 +38,11 @@ struct JpegHeader : ImageHeader {
 /// Data that libjpeg-turbo would repair with a warning makes an image bad, up to the region's end:
 /// truncated data, bad codes, lost restart markers, bytes between scans, a missing end. Data that a
 /// seek index or restart markers in each row let it skip is not checked. In a progressive image the
-/// markers of all scans are checked, and the data of each scan up to the region's end. Some stray
-/// bytes before the expected restart marker or EOI are skipped; `ImageHeader::repaired` says so.
-/// Harmless oddities do not make an image bad: bytes between markers before the first scan, unknown
-/// versions. A file without a quantisation table that it needs is bad. A file without Huffman
-/// tables is decoded with the standard ones, as in Motion JPEG.
+/// markers of all scans are checked, and the other data of each scan up to the region's end. Some
+/// stray bytes before the expected restart marker or EOI are skipped; `ImageHeader::repaired` says
+/// so. Harmless oddities do not make an image bad: bytes between markers before the first scan,
+/// unknown versions. A file without a quantisation table that it needs is bad. A file without
+/// Huffman tables is decoded with the standard ones, as in Motion JPEG.
 class JpegDecoder final : public ImageDecoder, public InterleavedDecoder {
  public:
   explicit JpegDecoder(std::shared_ptr<DecodeBudget> budget = std::make_shared<DecodeBudget>());

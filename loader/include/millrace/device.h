@@ -48,7 +48,7 @@ class Event {
   /// `complete()`.
   virtual bool wait(std::chrono::nanoseconds timeout) const = 0;
   /// Time at which the stream passed the point, for an event that was recorded and is complete.
-  /// Returns nullopt if the device does not measure it.
+  /// Returns nullopt if the device does not measure it. Throws `Error` (`device`) if it fails.
   virtual std::optional<std::chrono::steady_clock::time_point> passed_at() const {
     return std::nullopt;
   }

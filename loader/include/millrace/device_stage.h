@@ -20,7 +20,8 @@ namespace MILLRACE_API millrace {
 class DeviceStage {
  public:
   virtual ~DeviceStage() = default;
-  /// Name for messages, the report, the trace and profilers. It must outlive the stage's pipelines.
+  /// Name for messages, the report, the trace and profilers; not "copy", "move" or "convert", the
+  /// pipeline's own. It must outlive the stage's pipelines.
   virtual const char* name() const = 0;
   /// Bytes of device memory that `launch` uses for `samples` samples, beside input and result. It
   /// must not decrease with `samples`. The report states it before the run starts

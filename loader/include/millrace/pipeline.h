@@ -66,8 +66,8 @@ class Pipeline {
   /// After the run's first error, every call throws that error. The run continues after three other
   /// `Error`s. `slots_exhausted` is thrown if live batches hold every slot and no timeout was
   /// given. `timeout` is thrown if a timeout was given and has passed; if live batches hold every
-  /// slot then, it is a `SlotsHeld`. `invalid_argument` is thrown while the stream is being captured
-  /// into a graph.
+  /// slot then, it is a `SlotsHeld`. `invalid_argument` is thrown while the stream is being
+  /// captured into a graph.
   Batch next(const NextRequest& request);
   /// The short forms take a batch on a stream, on a stream with a timeout, on the host, or
   /// micro-batch by micro-batch.

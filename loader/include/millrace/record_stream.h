@@ -62,8 +62,8 @@ class RecordStream {
 
   /// Makes a call of `next` or `skip` that waits return soon, by any exception; the stream is not
   /// used afterwards, except for `restart`. Called by another thread when the run ends, also just
-  /// before such a call. The default does nothing: `Pipeline::stop` then waits for the call, at most
-  /// `debug.stop_timeout`.
+  /// before such a call. The default does nothing: `Pipeline::stop` then waits for the call, at
+  /// most `debug.stop_timeout`.
   virtual void interrupt() noexcept {}
 
   /// The stream's name for messages, such as its path.
