@@ -58,6 +58,13 @@ class RunningProgram {
 
   void send(int signal) const { kill(pid_, signal); }
 
+  /// Returns whether it has ended. `wait` returns at once then.
+  bool ended() const {
+    siginfo_t end{};
+    return waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           end.si_pid == pid_;
+  }
+
   Result wait() {
     int status = 0;
     rusage usage{};

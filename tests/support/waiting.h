@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <fstream>
+#include <iterator>
 #include <mutex>
+#include <string>
 #include <thread>
 
 namespace millrace::testing {
@@ -103,6 +108,24 @@ auto best_of_three(Run run, IsRight is_right) {
   auto result = run();
   for (int again = 0; again < 2 && !is_right(result); ++again) result = run();
   return result;
+}
+
+/// Calls `run` with the factors 1, 3, 9 and 27 until `is_right` accepts the result, and returns the
+/// last result. `run` multiplies its durations by the factor: beside long ones, a busy machine's
+/// delays are small.
+template <typename Run, typename IsRight>
+auto best_of_longer(Run run, IsRight is_right) {
+  auto result = run(1);
+  for (int factor = 3; factor <= 27 && !is_right(result); factor *= 3) result = run(factor);
+  return result;
+}
+
+/// Returns whether a thread of this process sleeps. `thread` is its `gettid()`.
+inline bool is_asleep(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const std::string stat{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t name_end = stat.rfind(')');
+  return name_end != std::string::npos && stat.substr(name_end, 3) == ") S";
 }
 
 /// Measures the time since its construction.

@@ -196,7 +196,7 @@ TEST(CRun, AChildOfForkMayFreeHandles) {
   for (int k = 0; k < 20; ++k) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(10);
+      alarm(60);
       millrace_dataset_free(run.dataset);
       millrace_pipeline_free(run.pipeline);
       _exit(0);

@@ -4,7 +4,6 @@
 import json
 import re
 import threading
-import time
 import unittest
 
 import millrace
@@ -184,20 +183,25 @@ class LoaderTest(unittest.TestCase):
         self.assertEqual(one.exception.code, "timeout")
         timer = threading.Timer(0.1, held.clear)
         timer.start()
-        self.assertEqual(len(labels(train.next(timeout=20))), 4)
+        self.assertEqual(len(labels(train.next(timeout=60))), 4)
         timer.join()
 
     def test_times_out(self):
+        go = threading.Event()
+        self.addCleanup(go.set)
+
         class Slow(Images):
             def __getitem__(self, index):
-                time.sleep(0.1)
+                if index > 0:  # the loader reads the first record when it is made
+                    go.wait()
                 return super().__getitem__(index)
 
         train = loader(Slow(8), timeout=0.01)
         with self.assertRaisesRegex(millrace.Error, "the next batch is not made") as raised:
             next(train)
+        go.set()
         self.assertEqual(raised.exception.code, "timeout")
-        self.assertEqual(labels(train.next(timeout=20)), [0, 1, 2, 3])
+        self.assertEqual(labels(train.next(timeout=60)), [0, 1, 2, 3])
 
     def test_closes(self):
         with loader() as train:

@@ -45,9 +45,12 @@ class MeasureTest(unittest.TestCase):
         self.assertIsNone(result["device_step_ms"])
 
     def test_tune_gives_options_of_a_loader(self):
-        told = []
-        result = millrace.tune(workload(), lambda _: time.sleep(0.001), max_workers=2, budget=1,
-                               on_run=told.append)
+        for budget in (1, 4, 16):  # a busy machine needs more for a run of each number of workers
+            told = []
+            result = millrace.tune(workload(), lambda _: time.sleep(0.001), max_workers=2,
+                                   budget=budget, on_run=told.append)
+            if len({one["workers"] for one in told}) == 2:
+                break
         self.assertIn(result["chosen"]["workers"], (1, 2))
         self.assertIn(result["chosen"], told)
         self.assertEqual({one["workers"] for one in told}, {1, 2})
@@ -270,9 +273,14 @@ class CtrlCTest(unittest.TestCase):
 
     def test_a_handler_that_does_not_raise_ends_nothing(self):
         call = """
-    taken = []
+    taken, steps = [], []
     signal.signal(signal.SIGINT, lambda number, frame: taken.append(number))
-    millrace.bench(workload(Images()), step, duration=1)
+    def waits_at_last(batch):
+        step(batch)
+        steps.append(batch.size)
+        while len(steps) == 300 and not taken:
+            time.sleep(0.001)
+    millrace.bench(workload(Images()), waits_at_last, batches=400)
     print(taken)"""
         self.assertEqual(self.outputs_of(call), "[2]\n")
 

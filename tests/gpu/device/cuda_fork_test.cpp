@@ -25,7 +25,6 @@
 namespace millrace {
 namespace {
 
-using namespace std::chrono_literals;
 using testing::blocking_call_of;
 using testing::CudaPipeline;
 using testing::error_of;
@@ -44,7 +43,7 @@ int status_of_child(Act act) {
     std::_Exit(::testing::Test::HasFailure() ? 1 : 0);
   }
   int status = -1;
-  if (!eventually([&] { return waitpid(child, &status, WNOHANG) == child; }, 10s)) {
+  if (!eventually([&] { return waitpid(child, &status, WNOHANG) == child; })) {
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
     return -1;

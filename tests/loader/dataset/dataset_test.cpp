@@ -185,7 +185,7 @@ TEST(Dataset, AChildOfForkOpensOneThoughAnotherThreadWasAboutTo) {
   for (int k = 0; k < 100; ++k) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(10);
+      alarm(60);
       _exit(open_dataset(folder / "a.lmdb")->size() == 10 ? 0 : 1);
     }
     int status = -1;
@@ -224,7 +224,7 @@ TEST(Dataset, PrefetchBringsRecordsIntoMemory) {
   indices.push_back(records);
   indices.push_back(UINT64_MAX);
   dataset->prefetch(indices);
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (resident_pages(folder / "a.lmdb") < all * 9 / 10 &&
          std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

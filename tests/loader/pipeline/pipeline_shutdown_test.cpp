@@ -3,6 +3,7 @@
 // Tests of runs that end early: every state can be left, in bounded time.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -189,12 +190,14 @@ TEST_P(PipelineShutdown, DestructionWhileAThreadIsInNext) {
   const OpensAtEnd opens(*gate);
   std::optional<Pipeline> pipeline(run.pipeline());
   Pipeline* shared = &*pipeline;
-  std::atomic<bool> asks{false};
-  auto trainer = std::async(std::launch::async, [shared, &asks] {
-    asks = true;
+  std::atomic<pid_t> asking{0};
+  auto trainer = std::async(std::launch::async, [shared, &asking] {
+    asking = gettid();
     return error_of([&] { (void)shared->next(); }).code();
   });
-  ASSERT_TRUE(eventually([&] { return gate->arrived() == 2 && asks; }));
+  // A thread that has not called it yet would call it on a pipeline that is gone.
+  ASSERT_TRUE(eventually(
+      [&] { return gate->arrived() == 2 && asking != 0 && testing::is_asleep(asking); }));
   std::this_thread::sleep_for(100ms);
   expect_ends(pipeline);
   EXPECT_EQ(trainer.wait_for(patience), std::future_status::ready);
@@ -215,11 +218,12 @@ TEST_P(PipelineShutdown, StopTwiceAndFromTwoThreads) {
 }
 
 TEST_P(PipelineShutdown, StopsAtOnceWhenNothingIsStuck) {
+  run.options.debug.stop_timeout = patience;
   Pipeline pipeline = run.pipeline();
   (void)pipeline.next();
   const Stopwatch time;
   pipeline.stop();
-  EXPECT_LT(time.elapsed(), 900ms) << "the default stop_timeout was waited for";
+  EXPECT_LT(time.elapsed(), patience) << "the stop_timeout was waited for";
 }
 
 /// A part of the run is stuck at a gate until the test opens it. Then everything must be destroyed

@@ -216,19 +216,26 @@ class WeighingTransform final : public Transform {
 };
 
 TEST(PipelineSpec, StagesOfAWrappedTransformKeepTheirTimes) {
-  SmallRun run(20);
-  const auto nap = [](const Record&) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    return Status::ok();
+  using Seconds = std::map<std::string, double>;
+  const auto make = [](int factor) {
+    SmallRun run(20);
+    const auto nap = [factor](const Record&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2 * factor));
+      return Status::ok();
+    };
+    run.transform->on_begin = nap;
+    run.transform->on_end = nap;
+    const auto wrapping = std::make_shared<WeighingTransform>(run.transform);
+    Pipeline pipeline(run.dataset, wrapping, run.device, run.options);
+    while (const Batch batch = pipeline.next()) EXPECT_EQ(batch["weight"].as<float>()[0], 0.5F);
+    Seconds seconds;
+    for (const StageReport& stage : pipeline.report().stages)
+      seconds[stage.name] = stage.busy_seconds;
+    return seconds;
   };
-  run.transform->on_begin = nap;
-  run.transform->on_end = nap;
-  const auto wrapping = std::make_shared<WeighingTransform>(run.transform);
-  Pipeline pipeline(run.dataset, wrapping, run.device, run.options);
-  while (const Batch batch = pipeline.next()) EXPECT_EQ(batch["weight"].as<float>()[0], 0.5F);
-  std::map<std::string, double> seconds;
-  for (const StageReport& stage : pipeline.report().stages)
-    seconds[stage.name] = stage.busy_seconds;
+  const Seconds seconds = testing::best_of_longer(make, [](const Seconds& found) {
+    return found.at("prepare") < found.at("stamp") && found.at("weigh") < found.at("finish");
+  });
   EXPECT_GE(seconds.at("stamp"), 0.04);
   EXPECT_GE(seconds.at("finish"), 0.04);
   EXPECT_LT(seconds.at("prepare"), seconds.at("stamp"));

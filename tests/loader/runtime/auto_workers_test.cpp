@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "runtime/runtime_services.h"
@@ -79,20 +80,27 @@ TEST(AutoWorkers, AnAdaptiveRuntimeFollowsTheNeed) {
   SmallRun run(100'000);
   run.options.runtime = make_runtime({.workers = 4, .adaptive = true});
   run.options.debug.trace = std::make_shared<Trace>();
-  run.transform->on_begin = [](const Record&) { std::this_thread::sleep_for(100us); };
+  std::atomic<bool> slow{false};
+  run.transform->on_begin = [&slow](const Record&) {
+    std::this_thread::sleep_for(slow ? 2ms : std::chrono::microseconds(100));
+  };
   Pipeline pipeline = run.pipeline();
   EXPECT_EQ(run.options.runtime->concurrency(), 4U);
-  // A batch costs about 1 ms of a worker; a trainer that takes 10 ms needs one.
+  // A batch costs about 1 ms of a worker; a trainer that takes 10 ms needs one. On a busy machine a
+  // batch costs more, so the trainer takes ever longer.
   const testing::Stopwatch watch;
-  while (run.options.runtime->concurrency() > 1 && watch.seconds() < 30) {
+  while (run.options.runtime->concurrency() > 1 && watch.elapsed() < 3 * testing::patience) {
     const Batch batch = pipeline.next();
-    std::this_thread::sleep_for(10ms);
+    std::this_thread::sleep_for(10ms + watch.elapsed() / 50);
   }
   EXPECT_EQ(run.options.runtime->concurrency(), 1U);
   EXPECT_LT(pipeline.report().active_workers, 4);
-  // A trainer that takes batches as fast as they are made needs all workers.
+  // A trainer that takes batches as fast as they are made needs all workers. The samples take far
+  // longer than its own work.
+  slow = true;
   const testing::Stopwatch again;
-  while (run.options.runtime->concurrency() < 4 && again.seconds() < 30) (void)pipeline.next();
+  while (run.options.runtime->concurrency() < 4 && again.elapsed() < 3 * testing::patience)
+    (void)pipeline.next();
   EXPECT_EQ(run.options.runtime->concurrency(), 4U);
   std::set<std::int64_t> seen;
   for (const TraceLane& lane : run.options.debug.trace->lanes())

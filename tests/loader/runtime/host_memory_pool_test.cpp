@@ -271,8 +271,7 @@ TEST_F(KeptHostMemory, AChildOfForkLetsGoOfItAtOnce) {
       _exit(0);
     }
     int status = 1;
-    const bool left = eventually([&] { return waitpid(child, &status, WNOHANG) == child; },
-                                 std::chrono::seconds(10));
+    const bool left = eventually([&] { return waitpid(child, &status, WNOHANG) == child; });
     if (!left) {
       kill(child, SIGKILL);
       waitpid(child, &status, 0);

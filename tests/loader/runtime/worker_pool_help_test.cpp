@@ -22,7 +22,7 @@ namespace millrace {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::best_of_three;
+using testing::best_of_longer;
 using testing::eventually;
 using testing::Gate;
 using testing::job;
@@ -69,10 +69,10 @@ TEST(WorkerPoolHelp, AnIdlePoolRunsABusyOnesItemsWithItsOwnNumbers) {
 
 TEST(WorkerPoolHelp, APoolWithAWorkerThatWaitsNeedsNone) {
   Pools pools({1, 3});
-  const auto run_by_own = [&pools] {
+  const auto run_by_own = [&pools](int factor) {
     int own = 0;
     for (int round = 0; round < 100; ++round) {
-      std::this_thread::sleep_for(1ms);  // its worker then waits, or is very slow
+      std::this_thread::sleep_for(1ms * factor);  // its worker then waits, or is very slow
       std::atomic<unsigned> ran_by{99};
       pools[0].submit(&owner, job(1, [&](std::size_t, unsigned worker) { ran_by = worker; }));
       EXPECT_TRUE(eventually([&] { return ran_by != 99; }));
@@ -81,7 +81,7 @@ TEST(WorkerPoolHelp, APoolWithAWorkerThatWaitsNeedsNone) {
     }
     return own;
   };
-  EXPECT_GE(best_of_three(run_by_own, [](int own) { return own >= 70; }), 70);
+  EXPECT_GE(best_of_longer(run_by_own, [](int own) { return own >= 70; }), 70);
 }
 
 TEST(WorkerPoolHelp, IsCalledWhenTheLastOfItsWorkersHasBegun) {
@@ -209,23 +209,26 @@ TEST(WorkerPoolHelp, OwnersTakeTurnsWithHelpers) {
 
 TEST(WorkerPoolHelp, IsNeverMissed) {
   for (const bool one_is_busy : {false, true}) {
-    Pools pools({1, 1, 1});
-    const auto gate = std::make_shared<Gate>();
-    const OpensAtEnd opens(*gate);
-    if (one_is_busy) keep_busy(pools[0], gate);
     std::mt19937 random(7);
-    for (int round = 0; round < 3000; ++round) {
-      std::atomic<unsigned> ended{0};
-      const std::size_t items = 1 + random() % 4;
-      const auto pool = static_cast<std::size_t>(one_is_busy ? 0 : round % 3);
-      pools[pool].submit(&other_owner, job(items, [&](std::size_t, unsigned) { ++ended; }));
-      if (round % 3 == 0) std::this_thread::yield();
-      // Waits in growing steps: most items end at once.
-      for (unsigned spin = 0; ended < items && spin < 20'000; ++spin) std::this_thread::yield();
-      ASSERT_TRUE(eventually([&] { return ended == items; })) << "round " << round;
-      ASSERT_TRUE(pools[pool].cancel(&other_owner, patience)) << "`ended` goes";
+    // In pieces, since a gate stays closed for `patience` at most.
+    for (int piece = 0; piece < 30; ++piece) {
+      Pools pools({1, 1, 1});
+      const auto gate = std::make_shared<Gate>();
+      const OpensAtEnd opens(*gate);
+      if (one_is_busy) keep_busy(pools[0], gate);
+      for (int round = 100 * piece; round < 100 * (piece + 1); ++round) {
+        std::atomic<unsigned> ended{0};
+        const std::size_t items = 1 + random() % 4;
+        const auto pool = static_cast<std::size_t>(one_is_busy ? 0 : round % 3);
+        pools[pool].submit(&other_owner, job(items, [&](std::size_t, unsigned) { ++ended; }));
+        if (round % 3 == 0) std::this_thread::yield();
+        // Waits in growing steps: most items end at once.
+        for (unsigned spin = 0; ended < items && spin < 20'000; ++spin) std::this_thread::yield();
+        ASSERT_TRUE(eventually([&] { return ended == items; })) << "round " << round;
+        ASSERT_TRUE(pools[pool].cancel(&other_owner, patience)) << "`ended` goes";
+      }
+      gate->open();
     }
-    gate->open();
   }
 }
 

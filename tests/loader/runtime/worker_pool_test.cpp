@@ -275,7 +275,7 @@ TEST(WorkerPool, CancelGivesUpOnAStuckItem) {
   const Stopwatch time;
   EXPECT_FALSE(pool.cancel(&owner, 100ms));
   EXPECT_GE(time.elapsed(), 100ms);
-  EXPECT_LT(time.elapsed(), 5s);
+  EXPECT_LT(time.elapsed(), patience);
   std::atomic<bool> ran{false};
   pool.submit(&other_owner, job(1, [&](std::size_t, unsigned) { ran = true; }));
   EXPECT_TRUE(eventually([&] { return ran.load(); })) << "the other worker goes on";

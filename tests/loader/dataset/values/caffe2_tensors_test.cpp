@@ -136,7 +136,7 @@ TEST(Caffe2Tensors, ManyTensorsTakeNoTime) {
   Caffe2Tensors record;
   ASSERT_EQ(record.read(bytes_of(message)).reason(), "");
   EXPECT_THAT(record.tensors(), SizeIs(100'000));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ TEST(Msgpack, BombsTakeNoTime) {
   EXPECT_THAT(read("\xdf\xff\xff\xff\xff\xc0"), HasSubstr("a map of 4294967295 in the last 1"));
   EXPECT_THAT(read("\xdb\xff\xff\xff\xff\xc0"), HasSubstr("a str of 4294967295 bytes, and 1"));
   EXPECT_THAT(read("\xc6\xff\xff\xff\xff\xc0"), HasSubstr("4294967295 bytes, and 1 are left"));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 }  // namespace

@@ -264,22 +264,33 @@ TEST(PipelineStreamFaults, HeldBatchesDoNotHoldRecords) {
 }
 
 TEST(PipelineStreamFaults, SlowStreamIsAStall) {
-  StreamRun run(200);
-  run.stream->on_next = [](std::uint64_t) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto stalls = [](const Report& report) {
+    return report.stall.total_ms > 0.5e3 * report.seconds &&
+           report.ahead.total_ms < 0.1e3 * report.seconds && report.verdict.stage == "stream";
   };
-  Pipeline pipeline = run.pipeline();
-  while (pipeline.next()) continue;
-  const Report report = pipeline.report();
+  const auto run_slowly = [](int factor) {
+    StreamRun run(200);
+    run.stream->on_next = [factor](std::uint64_t) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(factor));
+    };
+    Pipeline pipeline = run.pipeline();
+    // The time to start does not count.
+    EXPECT_TRUE(pipeline.next());
+    pipeline.restart_report();
+    while (pipeline.next()) continue;
+    const Report report = pipeline.report();
+    pipeline.restart_report();
+    for (const StageReport& stage : pipeline.report().stages)
+      if (stage.name == "stream") {
+        EXPECT_EQ(stage.busy_seconds, 0);
+      }
+    return report;
+  };
+  const Report report = testing::best_of_longer(run_slowly, stalls);
   EXPECT_GT(report.stall.total_ms, 0.5e3 * report.seconds);
   EXPECT_LT(report.ahead.total_ms, 0.1e3 * report.seconds);
   EXPECT_EQ(report.verdict.stage, "stream");
   EXPECT_THAT(report.verdict.text, HasSubstr("the stream bounds the run: its thread is busy"));
-  pipeline.restart_report();
-  for (const StageReport& stage : pipeline.report().stages)
-    if (stage.name == "stream") {
-      EXPECT_EQ(stage.busy_seconds, 0);
-    }
 }
 
 TEST(PipelineStreamFaults, CacheHasNoEffect) {
