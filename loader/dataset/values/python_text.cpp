@@ -87,7 +87,9 @@ std::optional<std::string_view> string_of(std::string_view line, std::string& un
 }
 
 std::optional<std::string_view> unicode_of(std::string_view line, std::string& unescaped) {
-  const auto is_plain = [](char letter) { return letter > 0 && letter != '\\'; };
+  const auto is_plain = [](unsigned char letter) {
+    return letter > 0 && letter < 0x80 && letter != '\\';
+  };
   if (std::ranges::all_of(line, is_plain)) return line;
   const std::size_t begin = unescaped.size();
   for (std::size_t n = 0; n < line.size(); ++n) {
