@@ -206,18 +206,22 @@ void StreamWindows::note_failure(std::uint64_t epoch) {
 void StreamWindows::close() noexcept {
   {
     MutexLock lock(mutex_);
+    if (closed_ && !reads_) return;  // another run may read the stream by now
     closed_ = true;
     ended_ = true;
+    ++interrupts_;
     reader_wakes_.notify_all();
     planner_wakes_.notify_all();
   }
   was_read_->store(true);  // an interrupted stream must be begun again
   stream_->interrupt();
+  MutexLock lock(mutex_);
+  --interrupts_;
 }
 
 bool StreamWindows::is_over() const {
   MutexLock lock(mutex_);
-  return closed_ && !reads_;
+  return closed_ && !reads_ && interrupts_ == 0;
 }
 
 // ---- the planner

@@ -70,7 +70,7 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
   void read() noexcept;
   /// Ends all waits, and interrupts the stream.
   void close() noexcept;
-  /// Whether it is closed and reads the stream no more.
+  /// Whether it is closed and uses the stream no more.
   bool is_over() const;
 
   /// Waits until the needed records are in complete windows, or the epoch has ended. Returns
@@ -155,6 +155,8 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
   /// Whether the reading thread may use the stream.
   bool reads_ MILLRACE_GUARDED_BY(mutex_) = false;
+  /// Number of threads that interrupt the stream.
+  int interrupts_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::exception_ptr failure_ MILLRACE_GUARDED_BY(mutex_);
   /// Those of the planner's epoch, then those of the next. Only the last one may be incomplete.
   std::deque<Window> windows_ MILLRACE_GUARDED_BY(mutex_);
