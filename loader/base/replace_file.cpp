@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 fs::path target_of(fs::path path) {
   constexpr int most_links = 40;
   std::error_code error;
+  if (fs::path file = fs::canonical(path, error); !error) return file;
   for (int link = 0; link < most_links && fs::is_symlink(path, error); ++link) {
     const fs::path target = fs::read_symlink(path, error);
     if (error) break;
@@ -51,15 +52,15 @@ int write_all(const FileDescriptor& file, std::string_view text) {
 fs::path replacement_of(const fs::path& path) { return beside(target_of(path)); }
 
 void replace_file(const fs::path& path, std::string_view text) {
-  const fs::path target = target_of(path);
   struct stat old {};
-  const bool exists = ::stat(target.c_str(), &old) == 0;
+  const bool exists = ::stat(path.c_str(), &old) == 0;
   if (exists && !S_ISREG(old.st_mode)) {
-    const FileDescriptor file = FileDescriptor::open(target.c_str(), O_WRONLY | O_CLOEXEC);
+    const FileDescriptor file = FileDescriptor::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (!file) refuse_write(path, errno);
     if (const int error = write_all(file, text)) refuse_write(path, error);
     return;
   }
+  const fs::path target = target_of(path);
   const fs::path fresh = beside(target);
   ::unlink(fresh.c_str());  // of a killed process with the same number
   const FileDescriptor file =
