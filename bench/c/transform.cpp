@@ -116,8 +116,10 @@ std::vector<RawField> raw_fields_of(const millrace_raw_field* given, std::size_t
 /// Throws `Error` (`invalid_argument`) for fields that the dataset does not have, or has with
 /// another dtype.
 void check_fields(const Dataset& dataset, const std::vector<RawField>& fields) {
-  const std::vector<std::string> known = dataset.facts().fields;
   const std::vector<FieldSpec> specs = dataset.field_specs();
+  // Without specifications the names are those of one record, and others may have more.
+  const std::vector<std::string> known =
+      specs.empty() ? std::vector<std::string>() : dataset.facts().fields;
   std::string names;
   for (const std::string& name : known) names += (names.empty() ? "\"" : ", \"") + name + '"';
   for (std::size_t k = 0; k < fields.size(); ++k) {
