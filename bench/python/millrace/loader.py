@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
 import json
 import math
@@ -254,7 +255,8 @@ class Loader(Workload):
 
     def load_state_dict(self, state: Mapping[str, Any] | str) -> None:
         """Continues the run at a state. Raises `Error` if the state is of another run, seed, order
-        or dataset, and for a stream that can be read only once; this run then goes on unchanged."""
+        or dataset, and for a stream that can be read only once; this run then goes on. Over another
+        stream it goes on by reading the stream again up to its place."""
         text = text_of(state)
         facts = self.dataset.describe()
         if not facts["can_restart"]:
@@ -278,7 +280,8 @@ class Loader(Workload):
         try:
             self._pipeline = self._start(state)
         except BaseException:
-            self._pipeline = self._start(before)
+            with contextlib.suppress(Error):  # the first error tells more
+                self._pipeline = self._start(before)
             raise
 
     def report(self, restart: bool = False) -> Report:

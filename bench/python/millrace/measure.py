@@ -172,8 +172,8 @@ def tune(
     `workload` and `step` are as for `bench`. Its workers are ignored. Its batch size is kept,
     unless `tune_batch_size` is true or a limit is given. `p99_ms` limits a batch's time at the 99th
     percentile, `memory_bytes` the memory of slots and scratch; the largest batch size within them
-    is searched. `max_workers` is the most to try, 0 = one for each usable processor. `budget` is
-    the time for everything, in seconds. `on_run(setting)` is called before each run.
+    is searched. `max_workers` is the most to try, 0 = one for each processor of this rank.
+    `budget` is the time for everything, in seconds. `on_run(setting)` is called before each run.
 
     Returns the keys of `millrace tune --json`. `Loader(..., **result["chosen"])` runs with the
     choice, whose reason is "why". If "doubtful" is true, noise or other programs hid the best one.

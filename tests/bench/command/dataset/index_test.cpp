@@ -212,7 +212,8 @@ TEST_F(Index, ListsBadRecordsAndFails) {
   write_images(set_, images);
   const Result many = run({"index"});
   EXPECT_EQ(many.exit_code, 1);
-  EXPECT_THAT(many.out, HasSubstr("\n  ... and 2 more; `millrace verify` lists all\nindexed "));
+  EXPECT_THAT(many.out,
+              HasSubstr("\n  ... and 2 more; `millrace verify --json FILE` lists all\nindexed "));
   EXPECT_THAT(many.out, HasSubstr("; 22 records are bad\n"));
 }
 
