@@ -130,7 +130,7 @@ packages=(crossbuild-essential-arm64 cmake ninja-build pkg-config git python3 py
 for package in "$@"; do
   case "$package" in *openmpi*) continue ;; lib* | nlohmann*) ;; *) continue ;; esac
   # Packages of headers alone are the same for all processors.
-  ! apt-cache show "$package:arm64" 2>/dev/null | grep -q '^Architecture: arm64' ||
+  ! apt-cache show "$package:arm64" 2>/dev/null | grep '^Architecture: arm64' >/dev/null ||
     package+=:arm64
   packages+=("$package")
 done
