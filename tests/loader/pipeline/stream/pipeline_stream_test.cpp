@@ -5,6 +5,7 @@
 #include <millrace/concat_dataset.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <numeric>
@@ -217,6 +218,20 @@ TEST(PipelineStream, CanBeReadAgainThoughARunsRecordsAreHeld) {
   }
   Pipeline pipeline(dataset, run.transform, run.device, run.options);
   EXPECT_TRUE(pipeline.next());
+}
+
+TEST(PipelineStream, IsNotInterruptedWhenAnEndedRunIsDestroyed) {
+  StreamRun run(50);
+  run.stream->restarts = true;
+  std::atomic<int> interrupts{0};
+  run.stream->on_interrupt = [&] { ++interrupts; };
+  const auto dataset = one_pass_dataset(run.stream, run.windows);
+  Pipeline pipeline(dataset, run.transform, run.device, run.options);
+  pipeline.stop();
+  const int before = interrupts;
+  pipeline = Pipeline(dataset, run.transform, run.device, run.options);
+  EXPECT_EQ(interrupts, before);
+  EXPECT_EQ(take(pipeline).size(), 7U);
 }
 
 TEST(PipelineStream, IsReadOnceIfItCannotRestart) {
