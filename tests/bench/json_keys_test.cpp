@@ -164,7 +164,7 @@ TEST_F(JsonKeys, OfDiagnoseStay) {
       "unsure");
   const Json expected = keys(
       "warm_storage_bytes device_idle_percent sampled_records pass_batches passes_per_round "
-      "warnings",
+      "device_stages warnings",
       {{"epoch", keys("ms_per_batch batches seconds waiting_percent")},
        {"parts",
         {{"compute", part},
