@@ -223,6 +223,7 @@ TEST(PipelineStream, CanBeReadAgainThoughARunsRecordsAreHeld) {
 TEST(PipelineStream, IsNotInterruptedWhenAnEndedRunIsDestroyed) {
   StreamRun run(50);
   run.stream->restarts = true;
+  run.options.epochs = 1;
   std::atomic<int> interrupts{0};
   run.stream->on_interrupt = [&] { ++interrupts; };
   const auto dataset = one_pass_dataset(run.stream, run.windows);
