@@ -287,7 +287,8 @@ TEST(ScanIndex, ReadsBackWhatWasPackedAndAsThePlainReaderDoes) {
       const SeekPoint& before = index.points[at - scans];
       point = before;
       point.bit += random() % most;
-      if (at % scans % 3 != 0) point.run = static_cast<std::uint16_t>(random() % (1U + n * 100U));
+      if (at % scans % 3 != 0)
+        point.run = static_cast<std::uint16_t>(random() % (1U + static_cast<unsigned>(n) * 100U));
       for (std::size_t component = 0; at % scans % 2 == 0 && component < 3; ++component)
         point.predictors[component] +=
             static_cast<std::uint16_t>(random() % 9 == 0 ? random() : random() % 64 - 32);

@@ -259,9 +259,9 @@ TEST_F(PipelineImageStages, EachIsInReportTraceAndProfiler) {
 
 TEST_F(PipelineImageStages, AreNamedByTheirWork) {
   options_.debug.trace = std::make_shared<Trace>();
-  for (const auto& [works, name] :
-       {std::pair(Works{.erases = true}, "erase"), std::pair(Works{.mixes = true}, "mix")}) {
-    Pipeline all = pipeline(works);
+  for (const bool erases : {true, false}) {
+    const char* const name = erases ? "erase" : "mix";
+    Pipeline all = pipeline(Works{.erases = erases, .mixes = !erases});
     while (all.next()) continue;
     EXPECT_TRUE(eventually([&] {
       const std::vector<StageReport> stages = all.report().stages;
