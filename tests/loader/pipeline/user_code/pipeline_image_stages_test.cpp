@@ -134,12 +134,13 @@ class PipelineImageStages : public ::testing::Test {
     options_.conversion = std::nullopt;
     options_.debug.trace = nullptr;
     std::vector<std::vector<float>> images;
+    const auto source = transform(works);
+    const std::shared_ptr worker = source->make_worker();
     Pipeline plain(dataset_,
                    std::make_shared<testing::FunctionTransform>(
-                       SampleSpec(without_works(transform(works)->spec())),
-                       [made = std::shared_ptr(transform(works)->make_worker())](
-                           const Record& record, Random& random, Sample& sample) {
-                         return made->make(record, random, sample);
+                       SampleSpec(without_works(source->spec())),
+                       [source, worker](const Record& record, Random& random, Sample& sample) {
+                         return worker->make(record, random, sample);
                        }),
                    std::make_shared<HostDevice>(), options_);
     while (const Batch batch = plain.next()) {
