@@ -45,7 +45,7 @@ done
 [ "$system" != arm64 ] || [ -z "$compilers" ] || fail "--compilers is for debian12 and debian13."
 [ "$(id -u)" -eq 0 ] || fail "not root, which chroot asks for."
 PATH=$PATH:/usr/sbin:/sbin
-command -v debootstrap >/dev/null || fail "there is no debootstrap; Debian has it in a package."
+command -v debootstrap >/dev/null || fail "debootstrap is missing; Debian has a package of that name."
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # A mount namespace of its own: however this ends, its mounts end with it.
@@ -120,7 +120,7 @@ run() {
 # Compiles for arm64 and runs the tests there whose results could depend on the processor.
 run_arm64() {
   command -v qemu-aarch64-static >/dev/null ||
-    fail "there is no qemu-aarch64-static; Debian has it in the package qemu-user-static."
+    fail "qemu-aarch64-static is missing; Debian has it in the package qemu-user-static."
   cp "$(command -v qemu-aarch64-static)" "$root/usr/bin/"
   cat >"$project/build/cross.sh" <<'SCRIPT'
 set -euo pipefail

@@ -47,7 +47,7 @@ TEST(State, ComesBackAsItWas) {
 }
 
 TEST(State, ComesBackFromPythonAsItWas) {
-  if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "there is no /usr/bin/python3";
+  if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "/usr/bin/python3 is missing";
   // The next numbers that a double cannot hold, and the largest.
   for (const std::uint64_t number : {(std::uint64_t{1} << 53) + 1, UINT64_MAX - 1, UINT64_MAX}) {
     const State state{.seed = number,
