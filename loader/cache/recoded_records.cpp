@@ -51,7 +51,7 @@ void RecodedRecords::allow(std::size_t bytes) {
 
 void RecodedRecords::retry_refused() {
   std::atomic<const Entry*>* const table = table_.load(std::memory_order_acquire);
-  if (table == nullptr || !some_refused_.exchange(false, std::memory_order_relaxed)) return;
+  if (table == nullptr || !some_refused_.exchange(false, std::memory_order_acq_rel)) return;
   for (std::uint64_t record = 0; record < records_; ++record) {
     const Entry* refused = &no_room;
     table[record].compare_exchange_strong(refused, nullptr, std::memory_order_relaxed);
@@ -83,13 +83,16 @@ void RecodedRecords::keep(std::uint64_t record, std::span<const std::byte> form)
   }
   if (table[record].load(std::memory_order_relaxed) != nullptr) return;
   const std::size_t needed = form.size() + overhead_bytes;
+  const std::size_t limit = budget_->limit();
   if (!budget_->take(needed)) {
     // A larger one does not close the cache for others.
     if (form.size() <= common_bytes) {
       full_.store(true, std::memory_order_relaxed);
     } else {
       table[record].compare_exchange_strong(before, &no_room, std::memory_order_relaxed);
-      some_refused_.store(true, std::memory_order_relaxed);
+      // If the limit was raised meanwhile, `allow` did not see this record.
+      some_refused_.exchange(true, std::memory_order_acq_rel);
+      if (budget_->limit() > limit) retry_refused();
     }
     return;
   }

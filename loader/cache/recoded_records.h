@@ -65,6 +65,7 @@ class RecodedRecords {
   // Plain values: relaxed memory order is enough.
   std::atomic<std::size_t> bytes_{0};
   std::atomic<bool> full_{false};
+  /// Whether there may be records that did not fit. Whoever changes it sees the other's limit.
   std::atomic<bool> some_refused_{false};
   /// The limit of the last call of `allow`.
   std::atomic<std::size_t> allowed_{0};
