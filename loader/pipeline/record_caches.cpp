@@ -10,11 +10,12 @@
 namespace millrace {
 namespace {
 
-/// Returns the reason why `cache` has no room. `kept` names what it would keep.
+/// Returns the reason why `cache` has no room for an entry of `needed` bytes. `kept` names it.
 template <typename Cache>
-std::string no_room_text(const Cache& cache, const std::string& kept, std::size_t bytes) {
+std::string no_room_text(const Cache& cache, const std::string& kept, std::size_t needed,
+                         std::size_t bytes) {
   const std::size_t others = cache.other_bytes();
-  if (others == 0)
+  if (others == 0 || needed > cache.limit())
     return "cache_bytes is " + std::to_string(bytes) + ", which has no room for a " + kept;
   return "caches of other transforms over this dataset hold " + std::to_string(others) +
          " of the " + std::to_string(cache.limit()) +
@@ -45,11 +46,11 @@ void add_cache(RecordCaches& caches, Runtime& runtime,
   if (part.bytes > 0) {
     caches.cache = services.cache_of(dataset, part.fingerprint, part.bytes, bytes);
     if (caches.cache->room() == 0)
-      problem =
-          no_room_text(*caches.cache, "sample of " + std::to_string(part.bytes) + " bytes", bytes);
+      problem = no_room_text(*caches.cache, "sample of " + std::to_string(part.bytes) + " bytes",
+                             part.bytes, bytes);
   } else {
     caches.recoded = services.recoded_of(dataset, form->fingerprint, bytes);
-    if (!caches.recoded->has_table()) problem = no_room_text(*caches.recoded, "record", bytes);
+    if (!caches.recoded->has_table()) problem = no_room_text(*caches.recoded, "record", 0, bytes);
   }
   if (problem.empty()) return;
   warnings.push_back(problem + " besides the index of " + std::to_string(dataset->size()) +

@@ -134,10 +134,11 @@ TEST(PipelineHints, TakeNoMoreThanTheyMay) {
 /// to be bad.
 class CachingTransform final : public Transform {
  public:
-  explicit CachingTransform(std::uint64_t fingerprint = 1) : fingerprint_(fingerprint) {}
+  explicit CachingTransform(std::uint64_t fingerprint = 1, std::size_t bytes = 64)
+      : fingerprint_(fingerprint), bytes_(bytes) {}
   const SampleSpec& spec() const override { return spec_; }
   CacheablePrefix cacheable_prefix() const override {
-    return {.bytes = 64, .fingerprint = fingerprint_};
+    return {.bytes = bytes_, .fingerprint = fingerprint_};
   }
   std::unique_ptr<TransformWorker> make_worker() const override {
     return std::make_unique<Worker>(*this);
@@ -170,6 +171,7 @@ class CachingTransform final : public Transform {
 
   SampleSpec spec_{{{"value", DType::uint8, {}}}};
   std::uint64_t fingerprint_;
+  std::size_t bytes_;
   mutable std::atomic<std::uint64_t> made_{0};
 };
 
@@ -288,6 +290,9 @@ TEST_F(PipelineCache, NamesOtherCachesThatHoldTheBytes) {
       ::testing::Contains(::testing::HasSubstr(
           "caches of other transforms over this dataset hold " +
           std::to_string(first.memory.cache_bytes) + " of the 15200 bytes of cache_bytes")));
+  EXPECT_THAT(run(std::make_shared<CachingTransform>(3, 20'000)).warnings,
+              ::testing::Contains(::testing::HasSubstr("cache_bytes is 15200, which has no room")))
+      << "the others are not to blame";
 }
 
 TEST_F(PipelineCache, WarnsOfADatasetThatItsPointerDoesNotOwn) {
