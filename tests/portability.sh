@@ -45,7 +45,8 @@ done
 [ "$system" != arm64 ] || [ -z "$compilers" ] || fail "--compilers is for debian12 and debian13."
 [ "$(id -u)" -eq 0 ] || fail "not root, which chroot asks for."
 PATH=$PATH:/usr/sbin:/sbin
-command -v debootstrap >/dev/null || fail "debootstrap is missing; Debian has a package of that name."
+command -v debootstrap >/dev/null ||
+  fail "debootstrap is missing; Debian has a package of that name."
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # A mount namespace of its own: however this ends, its mounts end with it.
