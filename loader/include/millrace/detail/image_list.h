@@ -22,10 +22,10 @@ namespace MILLRACE_API millrace {
 /// Called for each line of a list. `path` is relative and not empty; `label` is -1 or more.
 using TakeListed = std::function<void(std::string_view path, std::int64_t label)>;
 
-/// Reads a text file that lists images, in its order. A line is a path relative to a folder, a
-/// comma (the last one of the line) and the label. Empty lines are skipped, and so is a UTF-8 byte
-/// order mark at the beginning. Throws `Error` (`not_found`, `corrupt` with the line's number,
-/// `io`), and any exception of `take`.
+/// Reads a text file that lists images, in its order. A line is a relative path, a comma (the last
+/// one of the line) and the label. Empty lines are skipped, and so is a UTF-8 byte order mark at
+/// the beginning. Throws `Error` (`not_found`, `corrupt` with the line's number, `io`), and any
+/// exception of `take`.
 void read_image_list(const std::filesystem::path& list, const TakeListed& take);
 
 /// Device and inode, which identify a folder that has several names.
@@ -45,14 +45,15 @@ struct FolderEntries {
 FolderEntries read_folder(const std::filesystem::path& folder,
                           const std::function<bool(const std::string& name)>& take);
 
-/// Number of hidden names that are ignored in a folder of images.
+/// Numbers of hidden folders and files that are ignored in a folder of images.
 struct IgnoredNames {
   std::size_t folders = 0;
   std::size_t files = 0;
 };
 /// Removes hidden names from a folder's entries, by the rule for all folders of images. Hidden
-/// folders are those whose name begins with a dot, and `lost+found`. Hidden files begin with a dot.
-/// Those with an image's name stay, unless they begin with "._" (made by macOS).
+/// folders are those whose name begins with a dot, and `lost+found`. Hidden files are those whose
+/// name begins with a dot, except image files (`has_image_extension`). Image files that begin with
+/// "._" (made by macOS) are hidden, too.
 IgnoredNames ignore_hidden(FolderEntries& entries);
 
 /// Whether a name has an extension of torchvision's IMG_EXTENSIONS, in lower or upper case.

@@ -18,9 +18,9 @@ auto retry_interrupted(Call call) {
   return result;
 }
 
-/// Opens a file stream (std::ifstream, for example) and repeats the call like `retry_interrupted`.
-/// On failure the stream is not open and `errno` has the reason. (Reads and writes of such streams
-/// are repeated by the library.)
+/// Opens a file stream (std::ifstream, for example), and retries like `retry_interrupted`. On
+/// failure the stream is not open and `errno` has the reason. (The standard library itself repeats
+/// reads and writes of file streams.)
 template <typename Stream>
 Stream open_stream(const std::filesystem::path& path, std::ios::openmode mode) {
   Stream stream;

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-// Checks for all readers of JSON. They limit time and stack for untrusted texts to what a text of
-// millrace itself would take. Threads: all functions may be called from any thread at once.
+// Checks for all readers of JSON. They limit the time and stack that an untrusted text takes to
+// what millrace's own texts need. Threads: all functions may be called from any thread at once.
 
 namespace MILLRACE_API millrace {
 
@@ -19,7 +19,7 @@ namespace MILLRACE_API millrace {
 inline constexpr std::size_t max_json_levels = 64;
 /// Maximal number of members of one object.
 inline constexpr std::size_t max_json_members = 1000;
-/// Maximal number of bytes of a text if its reader has no other limit.
+/// Default limit for the bytes of a text.
 inline constexpr std::size_t max_json_bytes = std::size_t{1} << 20;
 
 /// Returns the reason why a text is rejected as JSON: "is not valid JSON: ..."; empty if it can be
@@ -29,8 +29,8 @@ std::string json_problem(std::string_view text, std::size_t max_bytes = max_json
 /// Returns the message of an exception of the JSON parser, without its code.
 std::string json_reason(const std::exception& error);
 
-/// Reads a text to its end, but at most `max_bytes` + 1 bytes, so that the caller can detect a text
-/// that is too long.
+/// Reads a text to its end, but at most `max_bytes` + 1 bytes. So the caller can detect a text that
+/// is too long.
 std::string read_text(std::istream& file, std::size_t max_bytes = max_json_bytes);
 
 /// Replaces each byte that is not UTF-8 by its hexadecimal code, for example "\xe9". JSON and HTML

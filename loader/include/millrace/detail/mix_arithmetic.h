@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic of pixels that are erased or mixed. The host and CUDA kernels (compiled by nvcc) use
-// the same functions. All of it is integer arithmetic.
+// Integer arithmetic of pixels that are erased or mixed. The host and CUDA kernels (compiled by
+// nvcc) use the same functions.
 #pragma once
 
 #include <millrace/detail/pixel_arithmetic.h>
@@ -21,7 +21,7 @@ MILLRACE_HOST_DEVICE inline std::uint8_t mixed(std::uint8_t own, std::uint8_t ot
   return static_cast<std::uint8_t>(sum >> 8U);
 }
 
-/// Whether a sample's five numbers leave it unchanged.
+/// Whether a sample's five numbers (`MixWork::mixes`) leave its image unchanged.
 MILLRACE_HOST_DEVICE inline bool unmixed(const std::int32_t* mix) {
   return mix[0] == 256 && mix[3] == 0;
 }

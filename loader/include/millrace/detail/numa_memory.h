@@ -20,13 +20,13 @@ namespace MILLRACE_API millrace {
 Memory allocate_pages(std::size_t bytes);
 
 /// Allocates the same with all pages placed on `node`, if the system allows. It requests this
-/// placement from the system (mbind). In addition, a thread on the node's processors writes each
-/// page first. That places the page if the system refuses requests, as in some containers. A node
-/// that is full or does not exist does not cause an error; use `pages_elsewhere` to detect it.
+/// placement from the system (mbind). In addition, a thread on the node's processors is the first
+/// to write each page. This places the pages if the system refuses mbind, as in some containers. A
+/// node that is full or does not exist does not cause an error; use `pages_elsewhere` to detect it.
 Memory allocate_on_node(std::size_t bytes, const NumaNode& node);
 
-/// Number of pages of `memory`, all of them written before, that lie on another node than `node`
-/// (operating system's number); nullopt if the system does not tell.
+/// Number of pages of `memory` that are on another node than `node` (operating system's number);
+/// nullopt if the system does not report it. All pages must have been written before.
 std::optional<std::size_t> pages_elsewhere(const Memory& memory, int node);
 
 }  // namespace millrace

@@ -15,12 +15,12 @@ namespace MILLRACE_API millrace {
 /// For a symbolic link: beside its target.
 std::filesystem::path page_table_path(const std::filesystem::path& file);
 
-/// Stores the locations of the leaf pages of another program's LMDB dataset beside its file. From
-/// then on `open_dataset` reads this table instead of finding the pages itself. The table belongs
-/// to the state of the file that the dataset was opened with. For any other state it is ignored
-/// with a warning. Returns false, and stores nothing, for a dataset of another kind. Throws
-/// `Error`: `already_exists` if another file has that name or while another process writes it,
-/// `io`. May be called from any thread.
+/// Stores the locations of the leaf pages of another program's LMDB dataset beside its file. Later
+/// calls of `open_dataset` read this table instead of walking all pages. The table is valid for the
+/// state of the file that the dataset was opened with. For any other state it is ignored with a
+/// warning. For a dataset of another kind, stores nothing and returns false. Throws `Error`:
+/// `already_exists` if another file has that name or while another process writes it, `io`. May be
+/// called from any thread.
 bool save_page_table(const Dataset& dataset);
 
 }  // namespace millrace

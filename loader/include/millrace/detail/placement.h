@@ -16,7 +16,7 @@ namespace MILLRACE_API millrace {
 
 /// Placement of workers, with its reasons.
 struct Placement {
-  /// The machine that they are placed on, or this rank's share of it.
+  /// The machine that the workers are placed on, or this rank's share of it.
   Topology topology{};
   /// Workers per node of `topology`.
   std::vector<unsigned> workers{};
@@ -39,9 +39,9 @@ Placement place_workers(const Topology& machine, const RuntimeOptions& options =
 /// rank gets a piece on the node of its GPU. If there are more ranks than processors, several ranks
 /// share one. A quota is divided in the same way.
 ///
-/// A launcher may have bound each rank to its own processors. This is assumed if they differ from
-/// the parent process's, and are at most 1 / `local_world` of the control group's cpuset. Then the
-/// rank keeps these processors.
+/// A launcher may have bound each rank to its own processors. This is assumed if the processors
+/// differ from the parent process's, and are at most 1 / `local_world` of the control group's
+/// cpuset. The rank then keeps its processors.
 Topology share_of(const Topology& machine, unsigned local_rank, unsigned local_world);
 
 }  // namespace millrace

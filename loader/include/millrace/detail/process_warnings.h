@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warnings that concern the whole process, whichever pipeline runs. Used only by millrace's own
-// folders.
+// Warnings about the whole process, for the reports of all its pipelines. Used only by millrace's
+// own folders.
 //
 // Threads: any thread may call these functions.
 #pragma once

@@ -11,10 +11,10 @@
 
 namespace MILLRACE_API millrace {
 
-/// Writes a file in one step: a new one is written beside it, synced to storage and renamed. If
-/// that fails, an existing file stays as it was. It keeps its permissions, and a symbolic link
-/// keeps its target. What exists and is not a regular file, such as a pipe, is written in place.
-/// Throws `Error` (`io`) with the file's name.
+/// Replaces a file atomically: writes a new file beside it, syncs it to storage and renames it. If
+/// that fails, the existing file stays as it was. The new file has the permissions of the old one.
+/// For a symbolic link, replaces its target. An existing path that is not a regular file, such as a
+/// pipe, is written in place. Throws `Error` (`io`) with the file's name.
 void replace_file(const std::filesystem::path& path, std::string_view text);
 
 /// Returns the name of the new file that `replace_file` writes.

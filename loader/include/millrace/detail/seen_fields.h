@@ -17,11 +17,11 @@ namespace MILLRACE_API millrace {
 /// Whether a field's bytes are an int64, as labels are: 8 bytes that are not a text.
 bool holds_integer(std::span<const std::byte> bytes);
 
-/// Returns `Dataset::field_specs`, followed by fields that were found in up to 8 records, spread
-/// over the dataset. A field that holds integers in most of these records is an int64. A field of
-/// constant length that is not a text is uint8 [length]. Any other is uint8 and varies in length:
-/// its `shape[0]` is a power of two, at least 4096 and twice the longest value. Records that cannot
-/// be read are skipped.
+/// Returns `Dataset::field_specs`, followed by further fields that were found in up to 8 records,
+/// spread over the dataset. A field that holds integers in most of these records is an int64. A
+/// field of constant length that is not a text is uint8 [length]. Any other field is uint8 and
+/// varies in length. Its `shape[0]` is the smallest power of two that is at least 4096 and at least
+/// twice the longest value. Records that cannot be read are skipped.
 std::vector<FieldSpec> seen_field_specs(const Dataset& dataset);
 
 }  // namespace millrace

@@ -21,7 +21,7 @@ namespace MILLRACE_API millrace {
 /// photos.lmdb. For a symbolic link: beside its target.
 std::filesystem::path stored_hints_path(const std::filesystem::path& file);
 
-/// Whether a file begins like a file of hints; false if it cannot be read.
+/// Whether a file begins with the magic number of a file of hints; false if it cannot be read.
 bool is_hints_file(const std::filesystem::path& path);
 
 /// Checks the table of each hint file that the dataset uses. Returns a sentence for each table with
@@ -29,21 +29,21 @@ bool is_hints_file(const std::filesystem::path& path);
 /// read.
 std::vector<std::string> damaged_hint_tables(const Dataset& dataset);
 
-/// Stores hints for a dataset's records (`Sample::hint`) beside each of its files. `open_dataset`
-/// finds them there from then on. A file's hints replace the earlier ones as soon as all of its
-/// records were appended. The dataset itself is not changed. For one thread.
+/// Stores hints for a dataset's records (`Sample::hint`) in a file beside each of its files. Later
+/// calls of `open_dataset` find them there. A file's new hints replace the earlier ones when the
+/// hints of all its records have been appended. The dataset itself is not changed. For one thread.
 class HintsWriter {
  public:
   /// Begins with the first file. Throws `Error`: `invalid_argument` for a dataset that does not
   /// consist of files, or whose files were replaced meanwhile; `already_exists` while another
-  /// writer writes the same hints, and if another file has their name; `io`.
+  /// writer writes the same hints, or if a file of another kind has their name; `io`.
   explicit HintsWriter(const std::shared_ptr<const Dataset>& dataset);
   /// Deletes an incomplete file.
   ~HintsWriter();
 
-  /// Appends the hint of the next record; empty if it has none. A hint that exceeds the limit of
-  /// readers (16 MiB) is not stored. Throws `Error` like the constructor for the next file, and
-  /// `invalid_argument` after the last record and after an error.
+  /// Appends the hint of the next record; an empty one if the record has none. A hint that exceeds
+  /// the limit of readers (16 MiB) is not stored. Throws `Error` like the constructor for the next
+  /// file, and `invalid_argument` after the last record and after an error.
   void append(std::span<const std::byte> hint);
   /// Throws `Error` (`invalid_argument`) unless `append` was called for all records.
   void finish();

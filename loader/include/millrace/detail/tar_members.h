@@ -16,12 +16,12 @@ namespace MILLRACE_API millrace {
 /// symbolic link: beside its target.
 std::filesystem::path tar_members_path(const std::filesystem::path& tar);
 
-/// Stores the locations of the samples in a dataset's tars, beside each tar. From then on
-/// `open_dataset` reads these files instead of all headers. Such a file is bound to the tar's
-/// length, its time of change, and the headers of its first and last sample. For another tar it is
-/// ignored with a warning. An existing file is replaced atomically. Returns the number of files
-/// written; 0 for a dataset that does not consist of tars. Throws `Error`: `already_exists` if
-/// another file has that name, `io`. May be called from any thread.
+/// Stores the locations of the samples in a dataset's tars, beside each tar. Later calls of
+/// `open_dataset` read these files instead of all headers. Such a file is bound to the tar's
+/// length, its modification time, and the headers of its first and last sample. If one of them
+/// differs, the file is ignored with a warning. An existing file is replaced atomically. Returns
+/// the number of files written; 0 for a dataset that does not consist of tars. Throws `Error`:
+/// `already_exists` if another file has that name, `io`. May be called from any thread.
 std::size_t save_tar_members(const Dataset& dataset);
 
 }  // namespace millrace

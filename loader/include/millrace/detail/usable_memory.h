@@ -9,7 +9,7 @@
 namespace MILLRACE_API millrace {
 
 /// Returns the bytes of memory that this process may use: the machine's, or less if its control
-/// groups limit it; 0 if the system does not tell.
+/// groups limit it; 0 if the system does not report it.
 std::uint64_t usable_memory();
 
 }  // namespace millrace

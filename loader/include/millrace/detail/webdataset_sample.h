@@ -23,8 +23,8 @@ namespace MILLRACE_API millrace {
 inline constexpr std::size_t max_label_text_bytes = std::size_t{1} << 20;
 
 /// Parts of a member's path. The key of its sample is everything up to the first dot of the file's
-/// name. The extension is the rest in lower case; it says what the member is to the sample. It is
-/// empty if the name has no dot.
+/// name. The extension is the rest in lower case. It determines the field of the sample that the
+/// member fills. It is empty if the name has no dot.
 struct MemberName {
   std::string_view key;
   std::string extension;
@@ -46,17 +46,17 @@ bool is_image_extension(std::string_view extension);
 /// Parses a label, a number of -1 or more; nullopt for any other text.
 std::optional<std::int64_t> parse_label(std::string_view digits);
 
-/// Reads the label of a sample that has a .cls: a number, with blanks around it. The reason of a
-/// bad one is a clause for people that quotes the text.
+/// Reads the label of a sample from its .cls: a number, possibly with blanks around it. For a bad
+/// label, the `Status` has a reason that quotes the text.
 Status read_cls_label(std::string_view text, std::int64_t& label);
-/// Reads the label of a sample without a .cls from its .json, an object: "label", or else "cls".
-/// `label` stays empty if both are missing.
+/// Reads the label of a sample without a .cls from its .json, which must be an object: the value of
+/// "label", or else of "cls". `label` stays empty if both are missing.
 Status read_json_label(std::string_view text, std::optional<std::int64_t>& label);
 
 /// Whether a name has the wildcards of glob(7).
 bool has_wildcard(std::string_view name);
-/// Returns the paths that match such a name, sorted bytewise. Throws `Error` (`io`) at a folder
-/// that cannot be read, unless `on_error` returns 0 for its errno.
+/// Returns the paths that match a name with wildcards, sorted bytewise. Throws `Error` (`io`) if a
+/// folder cannot be read, unless `on_error` returns 0 for its errno.
 std::vector<std::string> glob_matches(const std::string& name, int (*on_error)(const char*, int));
 
 /// Whether a name contains braces that stand for several names, as in bash: "{000..012}", "{2..0}",

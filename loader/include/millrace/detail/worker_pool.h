@@ -14,7 +14,8 @@
 
 // Threads: every method may be called from any thread at once. Lifetimes: a job is kept until its
 // last item is done. Owners serve only as keys and are never dereferenced. A pool may be destroyed
-// before the pools that it helps. Objects that a stuck item uses outlive the pool.
+// before the pools that it helps. If an item hangs, the objects that it uses are kept longer than
+// the pool.
 
 namespace millrace {
 class PoolWorkers;
@@ -22,7 +23,7 @@ class PoolWorkers;
 
 namespace MILLRACE_API millrace {
 
-/// Work for a pool: items 0 .. items()-1. Each is run once by some worker; items begin in this
+/// Work for a pool: items 0 .. items()-1. Each item is run once, by any worker. Items begin in this
 /// order.
 class Job {
  public:
@@ -35,16 +36,16 @@ class Job {
 
 /// Whether workers of other pools may run a job's items.
 enum class Help {
-  allowed,  ///< idle workers of other pools may, once all workers of the job's own pool are busy or
-            ///< paused
+  allowed,  ///< idle workers of other pools may run them while all workers of the job's own pool
+            ///< are busy or paused
   never,
 };
 
-/// The workers of one NUMA node: a oneTBB arena with our own threads inside, bound to the node's
-/// processors. The threads enter the arena by `execute()`. All slots of the arena are reserved for
-/// them, so oneTBB's own workers stay out. Parallel algorithms that are called inside an item stay
-/// on the node. If the process has OpenMP when the pool starts, each thread sets it to use no
-/// further threads.
+/// The workers of one NUMA node: a oneTBB arena with millrace's own threads inside, bound to the
+/// node's processors. The threads enter the arena by `execute()`. All slots of the arena are
+/// reserved for them, so oneTBB's own workers stay out. Parallel algorithms that are called inside
+/// an item stay on the node. If the process has OpenMP when the pool starts, each thread sets it to
+/// use no further threads.
 class WorkerPool {
  public:
   using Clock = std::chrono::steady_clock;
@@ -60,29 +61,30 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  /// Ends the threads when their current items are done, and waits for workers of other pools that
-  /// run items of this one. Threads that have not returned by `deadline` are detached: they end
-  /// later, and keep the objects that they use until then. `begin_stop` does not wait, so that
-  /// several pools can end at the same time. Only the owner may call these, as its last calls.
+  /// Ends the threads when their current items are done. `stop` also waits for workers of other
+  /// pools that run items of this one. Threads that have not returned by `deadline` are detached:
+  /// they end later, and keep the objects that they use until then. `begin_stop` does not wait, so
+  /// that several pools can end at the same time. Only the owner of the pool may call them, as its
+  /// last calls.
   void begin_stop();
   void stop(Clock::time_point deadline);
 
-  /// Lets the workers of these pools help each other from now on; their numbers must differ. An
-  /// active worker without an item of its own pool runs one item of another pool's job that allows
-  /// it. Then it looks at its own pool first again. Call it once, for all pools of a runtime. Pools
-  /// may end in any order.
+  /// Lets the workers of these pools help each other from now on. The numbers of all workers must
+  /// differ. If an active worker's own pool has no item, the worker runs one item of another pool's
+  /// job that allows help. It then looks for an item of its own pool again. Call it once, for all
+  /// pools of a runtime. Pools may end in any order.
   static void help_each_other(const std::vector<WorkerPool*>& pools);
 
-  /// Appends a job to its owner's queue. Owners take turns item by item. Jobs of one owner are
-  /// served in order.
+  /// Appends a job to its owner's queue. Workers take items from the owners' queues round-robin,
+  /// one item at a time. Jobs of one owner are run in order.
   void submit(const void* owner, std::shared_ptr<Job> job, Help help = Help::allowed);
   /// Drops the items of `owner` that have not begun, and waits for those that are running on any
   /// thread. Returns false if some still run after `timeout`.
   bool cancel(const void* owner, std::chrono::nanoseconds timeout);
 
   /// Sets the number of workers that take items; the others sleep. 0 pauses the pool: its workers
-  /// neither begin its items nor help, but workers of other pools may run items that allow it. A
-  /// number above that of the threads means all. A worker that already has an item, or is searching
+  /// neither begin items nor help, but workers of other pools may run its items that allow help. A
+  /// number above `workers()` means all workers. A worker that already has an item, or is searching
   /// for one in another pool, finishes that first.
   void set_concurrency(unsigned workers);
   unsigned concurrency() const;
@@ -97,7 +99,7 @@ class WorkerPool {
   /// The operating system's reason why a thread could not be bound; empty if binding did not fail.
   std::string binding_error() const;
   /// Total time in which its threads so far were ready to run but the operating system gave their
-  /// processor to others; nullopt if it does not tell (Linux: schedstat).
+  /// processor to others; nullopt if the operating system does not report it (Linux: schedstat).
   std::optional<std::chrono::nanoseconds> delay() const;
 
  private:
