@@ -34,18 +34,18 @@ class BatchTensor;
 class MicroBatch;
 class MicroBatchRange;
 
-/// A reference-counted handle to the output slot that holds one batch. Copies share the slot. When
-/// the last copy is destroyed, the slot is reused only after all work given to the batch's streams
-/// until then.
+/// A reference-counted handle to the output slot that holds one batch. Copies share the slot. The
+/// slot is reused after the last copy is destroyed and the batch's streams have finished all work
+/// that they were given until then.
 ///
 /// A batch may outlive its scope and its pipeline. It may be moved or copied to other threads, but
-/// two threads must not use one object at once. Streams that it does not keep must outlive it. Do
-/// not destroy the last copy while one of its streams is being captured into a graph: that ends the
-/// run with an error. Other copies may be destroyed then.
+/// two threads must not use one object at once. Streams must outlive the batch unless it keeps them
+/// (`record_stream`). Do not destroy the last copy while one of its streams is being captured into
+/// a graph: that ends the run with an error. Other copies may be destroyed during a capture.
 class Batch {
  public:
-  /// An empty batch, which `Pipeline::next` returns after the last one. Only copies, `reset` and
-  /// the test for true are allowed; other calls throw `Error` (`invalid_argument`).
+  /// An empty batch, such as `Pipeline::next` returns after the run's last batch. It can be copied,
+  /// reset and tested for true; other calls throw `Error` (`invalid_argument`).
   Batch() = default;
   Batch(const Batch& other);
   Batch(Batch&& other) noexcept;
@@ -53,14 +53,14 @@ class Batch {
   ~Batch();
 
   explicit operator bool() const { return output_ != nullptr; }
-  /// Releases this object's share of the slot now.
+  /// Releases this object's reference to the slot now.
   void reset() { *this = Batch(); }
 
   /// A field of all samples, [size(), ...]: one of the transform's fields, "index" (uint64, equal
-  /// to `indices()`) or "valid" (uint8, equal to `valid()`). The last two are copied with the
-  /// samples unless the transform has a field of that name itself. Throws `Error`: `not_found` for
-  /// an unknown name; `invalid_argument` while some micro-batches of a batch that is delivered in
-  /// parts have not been taken yet.
+  /// to `indices()`) or "valid" (uint8, equal to `valid()`). The pipeline adds "index" and "valid"
+  /// to the samples, unless the transform has a field of the same name. Throws `Error`: `not_found`
+  /// for an unknown name; `invalid_argument` if the batch is delivered in micro-batches and some of
+  /// them have not been taken yet.
   BatchTensor operator[](std::string_view field) const;
   /// The names of all fields, in the order of their memory in the slot.
   std::vector<std::string> field_names() const;
@@ -70,14 +70,14 @@ class Batch {
   BatchTensor labels() const;
 
   /// Number of this rank's samples in this batch, including padding. It is the same for all batches
-  /// of a run, except that an epoch's last batch may have fewer samples. That batch may have none
-  /// on a rank without a share of it.
+  /// of a run, except the last batch of an epoch. That batch may have fewer samples, and on some
+  /// ranks none.
   std::size_t size() const;
   /// Record index of each sample (after replacement of bad records), in host memory. Like
   /// `valid()`, it is complete after all micro-batches were taken.
   std::span<const std::uint64_t> indices() const;
-  /// One value per sample, in host memory: 0 for padding and for a bad record that is marked as
-  /// such, else 1.
+  /// One value per sample, in host memory: 0 for padding and for a bad record (`BadRecords::mark`),
+  /// else 1.
   std::span<const std::uint8_t> valid() const;
   /// Number of samples that are valid.
   std::size_t valid_count() const;
@@ -97,18 +97,18 @@ class Batch {
   /// State from which a pipeline continues after this batch: `ResumeOptions::from`.
   State state_after() const;
 
-  /// The micro-batches, in order. If the batch is delivered in parts, advancing to the next
-  /// micro-batch waits until it is ready.
+  /// The micro-batches, in order. If the batch is delivered in micro-batches, `*iterator` waits
+  /// until that micro-batch is ready.
   MicroBatchRange micro_batches() const;
 
-  /// Declares that the batch is used on this stream too. The slot is reused only after the work
-  /// that the stream is given until the last copy of the batch is destroyed. Throws `Error`
+  /// Declares that the batch is also used on `stream`. The slot is then also kept until the stream
+  /// has finished all work that it was given before the last copy was destroyed. Throws `Error`
   /// (`invalid_argument`) while the stream is being captured; the run continues.
   void record_stream(Stream& stream) const;
   /// Does the same, and keeps the stream alive until the last copy of the batch is destroyed. If
-  /// the batch is then the stream's last owner, the stream is destroyed on the thread of that copy.
-  /// The destructor of a `HostStream` waits for the stream's work, so that thread must not be the
-  /// stream's own.
+  /// the batch is the stream's last owner, the thread that destroys that copy also destroys the
+  /// stream. The destructor of a `HostStream` waits for the stream's work, so this thread must not
+  /// be the stream's own thread.
   void record_stream(std::shared_ptr<Stream> stream) const;
 
  private:
@@ -126,12 +126,12 @@ class Batch {
   OutputSlot* output_ = nullptr;
 };
 
-/// A field of a batch or micro-batch. Like any `Tensor` it is a view: it is valid while someone
-/// holds a share of the batch. It refers to its batch for functions that pass it to other libraries
-/// (`to_dlpack`, `to_torch`).
+/// A field of a batch or micro-batch. Like any `Tensor` it is a view: it is valid as long as a copy
+/// of the batch exists. Functions that pass it to other libraries (`to_dlpack`, `to_torch`) take a
+/// copy of the batch from it.
 class BatchTensor : public Tensor {
  public:
-  /// Returns a further share of its batch.
+  /// Returns a further copy of its batch, which keeps the slot's memory.
   Batch share() const;
 
  private:
@@ -147,8 +147,8 @@ inline BatchTensor Batch::images() const { return (*this)["image"]; }
 inline BatchTensor Batch::labels() const { return (*this)["label"]; }
 
 /// A micro-batch: samples [first(), first() + size()) of a batch. It is valid as long as the
-/// `MicroBatchRange` that it was taken from; a range-based for loop keeps that range. Its tensors
-/// and spans are valid as long as the batch.
+/// `MicroBatchRange` that it was taken from; a range-based for loop keeps the range alive. Its
+/// tensors and spans are valid as long as the batch.
 class MicroBatch {
  public:
   /// A field of its samples, [size(), ...].
@@ -169,7 +169,7 @@ class MicroBatch {
   std::size_t number_;
 };
 
-/// The micro-batches of a batch, for a range-based for loop. Holds a share of the batch.
+/// The micro-batches of a batch, for a range-based for loop. Holds a copy of the batch.
 class MicroBatchRange {
  public:
   class Iterator {

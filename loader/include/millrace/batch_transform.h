@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A transform of a whole batch, after its samples are made and before they are copied: padding to
-// the longest sample, packing, mixing samples. It is set by `PipelineOptions::batch_transform` or
-// returned by a `Transform`.
+// the longest sample, packing, mixing samples. `PipelineOptions::batch_transform` sets it, or
+// `Transform::batch_transform` returns it.
 //
 // Threads: all methods of a `BatchTransform` may be called from any thread at once. A `MadeBatch`
 // is valid during the call that receives it.
@@ -53,8 +53,8 @@ class MadeBatch {
   std::span<const std::uint8_t> valid_;
 };
 
-/// Changes batches in place, on a worker, after all samples of a batch are made. Because it needs
-/// the whole batch, the pipeline uses one micro-batch per batch.
+/// Changes batches in place, on a worker, after all samples of a batch are made. It needs the whole
+/// batch, so `slots.micro_batches` must be 1.
 class BatchTransform {
  public:
   virtual ~BatchTransform() = default;
@@ -70,10 +70,10 @@ class BatchTransform {
   /// `Transform::fingerprint`.
   virtual std::optional<std::uint64_t> fingerprint() const { return std::nullopt; }
   /// Changes the batch. It must draw random numbers from `random` only. That generator is the
-  /// batch's own: it depends on the seed and the global position of the first sample, so results do
-  /// not depend on the number of workers. Ranks have different samples, and each draws its own
-  /// numbers. Bytes beyond the length of a variable field are set to zero afterwards. An exception
-  /// ends the run.
+  /// batch's own: it depends only on the seed and the global position of the first sample, so
+  /// results do not depend on the number of workers. Ranks have different samples, so each rank
+  /// draws other numbers. After the call, bytes beyond the length of a variable field of the
+  /// transform are set to zero. An exception ends the run.
   virtual void run(MadeBatch& batch, Random& random) const = 0;
 };
 

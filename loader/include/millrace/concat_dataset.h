@@ -17,11 +17,11 @@ namespace MILLRACE_API millrace {
 /// epoch.
 ///
 /// The fingerprint is the one that the same records have in a single dataset. The fields are those
-/// that all parts have. Each property of a field is kept if all parts that have records agree on
-/// it. The classes are taken from the parts that name classes.
+/// that all parts have. The specification of a field is kept if it is the same in all parts that
+/// have records. The classes are taken from the parts that name classes.
 ///
-/// Throws `Error` (`invalid_argument`) if `parts` is empty, if a pointer is null, or if two parts
-/// name different classes, because their labels would then have different meanings.
+/// Throws `Error` (`invalid_argument`) if `parts` is empty or a pointer is null. Also throws if two
+/// parts name different classes, because their labels would have different meanings.
 std::shared_ptr<const Dataset> concat_datasets(std::vector<std::shared_ptr<const Dataset>> parts);
 
 }  // namespace millrace

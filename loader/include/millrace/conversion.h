@@ -36,8 +36,8 @@ struct Conversion {
   /// mean 0 and std 1 are allowed.
   std::array<float, max_channels> mean{0, 0, 0, 0};
   std::array<float, max_channels> std{1, 1, 1, 1};
-  /// Numbers of values that were given for `mean` and `std`; an options file sets them. If one is
-  /// not 0, it must be the number of the field's channels. 0 = the first values of the array count.
+  /// Numbers of values in `mean` and `std`, as an options file gives them. A number that is not 0
+  /// must equal the number of the field's channels. 0 = not checked.
   std::size_t mean_values = 0;
   std::size_t std_values = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel that converts a batch's images, as it is launched on streams. It is public for authors
-// of devices; a trainer sets `PipelineOptions::conversion`.
+// The kernel that converts a batch's images. Pipelines launch it on a stream. It is public for
+// authors of devices; a trainer sets `PipelineOptions::conversion`.
 //
 // Threads: `run_on_host` may be called on any thread, `HostWorkers::share` on several at once.
 // Lifetimes: the memory that a `ConversionWork` points to must stay valid until the work is done.
@@ -33,7 +33,8 @@ struct ConversionWork {
   const std::uint8_t* source = nullptr;
   /// Memory of the result, in `layout` and of `dtype`.
   void* destination = nullptr;
-  /// One value per sample: the image is flipped horizontally if it is not 0. Null = flip none.
+  /// One value per sample: if it is not 0, the sample's image is flipped horizontally. Null = no
+  /// flips.
   const std::uint8_t* flips = nullptr;
   std::size_t samples = 0;
   std::size_t height = 0;

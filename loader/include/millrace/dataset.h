@@ -8,8 +8,8 @@
 // Datasets, their records, and how to open them.
 //
 // Threads: a `Dataset` is immutable; all its functions may be called from any thread at once. A
-// `DatasetReader` is for one thread at a time. Each thread makes one reader for each record that it
-// uses at the same time.
+// `DatasetReader` is for one thread at a time. A thread that uses several records at the same time
+// makes one reader for each of them.
 //
 // Lifetimes: a `Record` is a view, valid until its reader reads again or is destroyed. A reader
 // keeps alive whatever it reads from (an open file, a map, other datasets), so it may outlive the
@@ -76,22 +76,22 @@ class DatasetReader {
   /// Call after using a record: returns whether the bytes of the last record that `read` returned
   /// are still intact. Bytes of a map can be lost while they are in use, by an I/O error or because
   /// the file is truncated; they then read as zeros. A pipeline calls it for each sample and treats
-  /// a lost record as a bad record. The reason names the file and the offset. After a `read` that
-  /// threw `bad_record`, an error means that the system could not read the bytes, and ok means that
-  /// the record itself is wrong. Returns ok by default.
+  /// a lost record as a bad record. The reason names the file and the offset. If `read` threw
+  /// `bad_record`, a bad `Status` means that the system could not read the bytes. An ok one means
+  /// that the record itself is wrong. Returns ok by default.
   virtual Status intact() const;
 
   /// Bytes of memory that this reader keeps from one read to the next, such as a buffer for a
-  /// record; 0 by default. Bytes of maps do not count. A joined dataset closes readers of its parts
-  /// that hold too much together.
+  /// record; 0 by default. Bytes of maps do not count. A joined dataset closes some readers of its
+  /// parts if they hold too much memory together.
   virtual std::size_t held_bytes() const { return 0; }
 };
 
-/// Descriptive information about a dataset, beside its records. Unknown members are empty.
+/// Information about a dataset, apart from its records. Unknown members are empty.
 struct DatasetFacts {
-  /// Name of its format, as `OpenOptions::format` takes it: "packed file".
+  /// Name of its format, one of those that `OpenOptions::format` lists: "packed file".
   std::string format{};
-  /// Reason why this format was recognised, a clause for people: "all of 16 records that were
+  /// Reason why this format was recognised, as a clause for messages: "all of 16 records that were
   /// looked at hold JPEG images".
   std::string format_reason{};
   /// The files that it is read from, in the order of their records.
@@ -100,25 +100,24 @@ struct DatasetFacts {
   std::vector<std::string> fields{};
   /// Fingerprint of the checksums of all records in order, as they were written
   /// (`fingerprint_with`). The same records have the same fingerprint in one file or in several.
-  /// Files of dataset format 1 have no value here, because that format used another fingerprint.
-  /// Where records have no stored checksums, the fingerprint covers less. For tars it covers the
-  /// members' names, lengths and header checksums. For folders and lists of images it covers the
-  /// paths and labels.
+  /// Files of dataset format 1 have no value here, because that format used another fingerprint. If
+  /// records have no stored checksums, the fingerprint covers less: for tars the members' names,
+  /// lengths and header checksums, for folders and lists of images the paths and labels.
   std::optional<std::uint64_t> fingerprint{};
   /// The program that wrote it.
   std::string created_by{};
-  /// Parts of the dataset that are not used, each with the reason in one sentence: record hints
-  /// that are damaged or belong to another dataset.
+  /// Warnings, one sentence each, with the reason: for example that stored record hints are not
+  /// used because they are damaged or belong to another dataset.
   std::vector<std::string> warnings{};
 };
 
 /// Adds a record's checksum to the fingerprint of the records before it. The fingerprint is a
 /// polynomial over the ring of 64-bit numbers: 0 without records, and f * P + c after a record with
-/// checksum c. So it can be continued from its value alone, and the fingerprint of a whole can be
-/// computed from those of its parts.
+/// checksum c. So appending a record needs only the value so far. The fingerprint of a joined
+/// dataset can be computed from the fingerprints and sizes of its parts.
 std::uint64_t fingerprint_with(std::uint64_t fingerprint, std::uint64_t checksum);
 
-/// How a record lies in storage.
+/// File, size and checksum of a record in storage.
 struct StoredRecord {
   std::string file{};
   /// Length of the whole record in bytes: checksum, lengths and fields. In a tar: headers and
@@ -133,15 +132,15 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  /// How many records there are.
+  /// Number of records.
   virtual std::uint64_t size() const = 0;
 
   /// Makes a new reader for one thread. The reader keeps alive whatever it reads from.
   virtual std::unique_ptr<DatasetReader> make_reader() const = 0;
 
-  /// Announces that these records are read soon. It is a hint; the default does nothing. A pipeline
-  /// calls it on a separate thread, sometimes only after reading has begun. An exception does not
-  /// end the run, but adds a warning to the report.
+  /// Announces that these records will be read soon, so that the dataset can prefetch them. The
+  /// default does nothing. A pipeline calls it on a separate thread, sometimes after reading of
+  /// these records has begun. An exception does not end the run, but adds a warning to the report.
   virtual void prefetch(std::span<const std::uint64_t> indices) const;
 
   /// Name by which a person can find a record. For a packed photograph it is the original path,
@@ -150,7 +149,7 @@ class Dataset {
   /// the report.
   virtual std::string key(std::uint64_t index) const;
 
-  /// The dataset's name for messages: its path if it is a file.
+  /// The dataset's name for messages; the path if the dataset is a file.
   virtual std::string name() const = 0;
 
   /// Class names, indexed by the values of the field "label" from 0; empty if they are unknown.
@@ -161,13 +160,14 @@ class Dataset {
   /// without known specification are left out. The default returns an empty list.
   virtual std::vector<FieldSpec> field_specs() const;
 
-  /// Descriptive information for people who look at files; empty by default.
+  /// Information about the dataset for people; empty by default.
   virtual DatasetFacts facts() const;
   /// Storage location of record `index`; nullopt if it cannot be found. The default returns
   /// nullopt.
   virtual std::optional<StoredRecord> stored(std::uint64_t index) const;
 
-  /// The datasets that it is joined from, in their order. Empty for other datasets and by default.
+  /// The datasets that this one joins, in their order; empty by default and for a dataset that
+  /// joins none.
   virtual std::vector<std::shared_ptr<const Dataset>> parts() const;
 
   /// Whether record hints are stored for its records (`stored_hint`); false by default.
@@ -185,20 +185,20 @@ struct OpenOptions {
   bool verify_checksums = true;
   /// Map the files into memory. If false, each reader uses `pread` into its own memory, which takes
   /// one file handle per file and one copy of each record. A reader of several files keeps at most
-  /// 16 MiB of such memory, and two records. Bytes that cannot be read then fail that call, so the
+  /// 16 MiB of such memory, plus two records. If bytes cannot be read, `pread` fails, so the
   /// process needs no SIGBUS handler (see `open_dataset`). If the file system refuses shared maps,
   /// the files are mapped privately or read by `pread`; `DatasetFacts::warnings` then says so.
   bool map = true;
   /// Use record hints that are stored beside the files (`millrace index`). For packed datasets and
-  /// other programs' LMDB files this needs `verify_checksums`. Tars, folders and lists have no
-  /// stored checksums; their hints are used in any case.
+  /// other programs' LMDB files, hints are used only with `verify_checksums`. For tars, folders and
+  /// lists they are used in any case.
   bool hints = true;
   /// Name of the dataset's format (`DatasetFacts::format`): "npy file", "arrays", "list of shards",
   /// "packed file", "databases", "ocr", "images", "caffe-datum", "caffe2-tensors", "tuples",
   /// "tars", "image folder" or "image list". Empty = detect the format by trying each in turn.
   std::string format{};
-  /// For an LMDB file with several named databases: the names of the database of images and of the
-  /// database of their labels, which are joined by key. Empty = the file has one database.
+  /// Names of the database of images and of the database of labels, in an LMDB file with several
+  /// named databases. Their entries are joined by key. Empty = the file has one database.
   std::string images{};
   std::string labels{};
 };
@@ -206,40 +206,40 @@ struct OpenOptions {
 /// Opens a dataset of a format that millrace knows (`OpenOptions::format` names them). Two groups
 /// of formats exist:
 /// - Files that `millrace pack` and `DatasetWriter` write: one LMDB file, or a list of shards. The
-///   shards lie beside the list and are read as one dataset, in order.
-/// - Files of other programs, read where they lie (loader/README.md): LMDB files, WebDataset tars,
-///   folders and lists of images, numpy's files and descriptions of arrays. For tars `path` may
-///   also be a pattern ("cc3m-*.tar") or a text file that names them.
-/// Files are mapped read-only, without locks or lock file, and once per process even if this is
-/// called several times. Images of folders and lists are opened for each read instead. Files must
-/// not be changed while they are open.
+///   shards are in the list's folder and are read as one dataset, in order.
+/// - Files of other programs, read in place (loader/README.md): LMDB files, WebDataset tars,
+///   folders and lists of images, numpy's files and descriptions of arrays. For tars, `path` may
+///   also be a pattern ("cc3m-*.tar") or a text file with one tar per line.
+/// Files are mapped read-only, without locks or lock file. A process maps each file once, even if
+/// several calls open it. Image files of folders and lists are not mapped: each read opens and
+/// closes its file. Files must not be changed while they are open.
 ///
 /// A damaged file of millrace's own format must cause an `Error`, never a crash or bytes of another
 /// record. Therefore these checks are made:
-/// - This function checks that the file is as long as its newest state says, and that a shard is
-///   the one that is listed. It checks each page on the way to the description and to the root of
-///   the records. These are a few pages, whatever the number of records.
-/// - Each read checks each page from the root to the record: its type, number and bounds, and that
-///   its keys are those that the page above promises. It checks that the value lies in the file,
-///   the lengths of the fields, and the checksum (`verify_checksums`).
+/// - This function checks that the file is as long as its newest meta page says, and that each
+///   shard is the one in the list. It checks each page on the path to the description and to the
+///   root page of the records. These are a few pages, whatever the number of records.
+/// - Each read checks every page that it follows to the record: type, number and bounds. It checks
+///   that the leaf page has the record's key at the expected position, and that the value is inside
+///   the file. It checks the lengths of the fields, and the checksum (`verify_checksums`).
 /// - `millrace verify` checks all records: whether they decode, and whether they are those that
-///   were written, in order (`fingerprint`). Only this check finds a damaged pointer that leads to
-///   another intact record of exactly the same length.
-/// A record whose bytes cannot be read, by an I/O error or because the file was truncated, is a
-/// `bad_record` until the file is opened again. The reason names the file and the offset. This also
-/// holds for bytes that are lost while a sample is made of them (`DatasetReader::intact`).
+///   were written, in order (`fingerprint`). Only this check finds a damaged pointer to another
+///   intact record of exactly the same length.
+/// If bytes of a record cannot be read (I/O error, truncated file), it is a `bad_record` until the
+/// file is opened again. The reason names the file and the offset. This also holds for bytes that
+/// are lost while a sample is made from them (`DatasetReader::intact`).
 ///
-/// For this purpose the process has a SIGBUS handler while files are mapped. The handler is removed
-/// with the last map. It forwards every signal that does not concern the maps to the handler that
-/// was installed before. A program that installs its own handler meanwhile must forward other
-/// signals to this one.
+/// To detect lost bytes, the process has a SIGBUS handler while files are mapped. The handler is
+/// removed with the last map. It forwards every signal that does not concern the maps to the
+/// handler that was installed before. A program that installs its own handler while files are
+/// mapped must forward other signals to millrace's handler.
 ///
 /// Throws `Error`:
 /// - `invalid_argument` for an unknown format, with the list of known ones;
 /// - `not_found` for a missing file or shard;
-/// - `corrupt` for a file that is not a dataset (the message says what each format misses); also
-///   for a damaged file, for one that is shorter than its own last page or has a newer format, and
-///   for a shard that is not the listed one;
+/// - `corrupt` for a file that is not a dataset (the message says, for each format, what is
+///   missing), is damaged or truncated, or has a newer format; also for a shard that is not the
+///   listed one;
 /// - `incomplete` for a dataset whose packing was interrupted or still runs;
 /// - `io`.
 std::shared_ptr<const Dataset> open_dataset(const std::filesystem::path& path,

@@ -20,29 +20,28 @@
 namespace MILLRACE_API millrace {
 
 struct WriterOptions {
-  /// Replace an existing file when `finish()` is called. Until then the new file lies beside it
-  /// under its name plus ".replacement", and needs its own disk space. (Shards get a number if
-  /// their name is taken.) An earlier ".replacement" file is removed. Whenever the process is
-  /// killed, either the old dataset or the new one is complete. After the replacement the old
-  /// shards are removed; readers that have them open keep them.
+  /// Replace an existing file when `finish()` is called. Until then the new file is beside it, has
+  /// its name plus ".replacement", and needs its own disk space. (A new shard gets a number in its
+  /// name if a file with its name exists.) An earlier ".replacement" file is removed. If the
+  /// process is killed at any time, either the old dataset or the new one is complete. After the
+  /// replacement the old shards are removed; readers that have them open can still read them.
   bool overwrite = false;
   /// Continue after the committed records of an interrupted writer, including one that replaces
   /// another dataset. Starts from the beginning if the file does not exist. A complete dataset is
   /// left as it is. Cannot be combined with `overwrite`.
   bool resume = false;
-  /// Bytes to append between two commits to storage. Records are held in memory until they are
+  /// Bytes of records between two commits to storage. Records are held in memory until they are
   /// committed.
   std::size_t commit_bytes = std::size_t{32} << 20;
-  /// Description of the records' source, a text for people. It is kept in the file. Resuming with
-  /// another text is refused, and the message shows both. It should change whenever the records
-  /// would.
+  /// Description of the records' source, a text for people. It is stored in the file. Resuming with
+  /// another text is refused, and the message shows both. Use another text for other records.
   std::string source = {};
-  /// Number of files to write, which open as one dataset (see `DatasetWriter`). Each gets its share
-  /// of `source_items` items. 0 = not by number.
+  /// Number of files to write, which open as one dataset (see `DatasetWriter`). The `source_items`
+  /// items are divided evenly among the files. 0 = one file, or as many as `shard_bytes` requires.
   std::uint64_t shards = 0;
-  /// Number of items in the source. Required by `shards`, else unused.
+  /// Number of items in the source. Required with `shards`, otherwise unused.
   std::uint64_t source_items = 0;
-  /// Maximal bytes of records in a file: as many files are written as are needed. A larger record
+  /// Maximal bytes of records in a file. When a file is full, the next one begins. A larger record
   /// gets a file of its own. Cannot be combined with `shards`. 0 = no limit.
   std::uint64_t shard_bytes = 0;
   /// Specifications of the fields' values, for `Dataset::field_specs`; `raw_transform` then needs
@@ -66,7 +65,8 @@ struct LeftOutItem {
 ///
 /// With `shards` or `shard_bytes` the records are written to files beside `path`. For out.lmdb
 /// these are out-00000-of-00004.lmdb and so on, or out-00000.lmdb if their number is not known
-/// beforehand. The file at `path` lists them; open that one. Move them only together.
+/// beforehand. The file at `path` lists them; pass it to `open_dataset`. Move these files only
+/// together.
 class DatasetWriter {
  public:
   /// Creates `path` as an incomplete dataset without records, or continues the existing one
@@ -74,17 +74,17 @@ class DatasetWriter {
   /// is set, or if another writer is using it; `io` if it cannot be created or locked (no file is
   /// left then) or if it would replace something other than a regular file. With `resume`:
   /// `invalid_argument` if it was begun with another source, other shards or another version;
-  /// `corrupt` if the dataset is missing or damaged.
+  /// `corrupt` if the existing file is damaged or is not a dataset.
   explicit DatasetWriter(const std::filesystem::path& path, WriterOptions options = {});
   /// Leaves the dataset incomplete unless `finish()` was called.
   ~DatasetWriter();
   DatasetWriter(DatasetWriter&&) noexcept;
   DatasetWriter& operator=(DatasetWriter&&) noexcept;
 
-  /// Appends a record, made of the source's next item. Its number is the count of records before
-  /// it. All records must have the same field names in the same order. Copies the bytes. Throws
-  /// `Error`: `invalid_argument` for other fields, a record of 4 GiB or more, or a writer that has
-  /// finished or was moved from; `io` if the disk is full.
+  /// Appends a record that is made from the source's next item. Its number is the count of records
+  /// before it. All records must have the same field names in the same order. Copies the bytes.
+  /// Throws `Error`: `invalid_argument` for other fields, a record of 4 GiB or more, or a writer
+  /// that has finished or was moved from; `io` if the disk is full.
   void append(std::span<const RecordField> fields);
 
   /// Skips the source's next item without writing a record. The reason is stored with the next
@@ -97,11 +97,11 @@ class DatasetWriter {
   void set_classes(std::vector<std::string> names);
 
   /// Commits the remaining records, writes the description and syncs it to storage. The dataset is
-  /// then complete and takes the place of the one that it replaces. A second call does nothing.
+  /// then complete and has replaced the earlier one (`overwrite`). A second call does nothing.
   void finish();
 
   /// File that receives the records until `finish()`: the path itself, or the replacement beside
-  /// it. After `finish()` the path itself.
+  /// it. After `finish()`, the path itself.
   std::filesystem::path path() const;
   /// Whether the dataset is finished; also true if a dataset to be resumed was complete already.
   bool complete() const;

@@ -17,12 +17,12 @@
 //
 // Threads: all methods may be called from any thread at once. Only one thread at a time may record
 // an event. Lifetimes: memory that a stream's work uses must not be freed before the stream has
-// finished that work. A device outlives its streams, events and memory. Destroying these must not
-// wait for other work of the device: pipelines do it in calls that promise to end in time.
+// finished that work. A device outlives its streams, events and memory. Their destructors must not
+// wait for other work of the device, because pipelines destroy them in calls with a time limit.
 
 namespace MILLRACE_API millrace {
 
-/// Memory with its owner: `release` frees it in the destructor.
+/// Memory and the function that frees it: the destructor calls `release`.
 class Memory {
  public:
   Memory() = default;
@@ -64,9 +64,9 @@ class Stream {
   virtual void copy(void* destination, const void* source, std::size_t bytes) = 0;
   /// Enqueues a copy of `bytes` bytes within the memory of the device.
   virtual void copy_on_device(void* destination, const void* source, std::size_t bytes) = 0;
-  /// Enqueues a copy of `bytes` bytes from device memory to memory of `Device::allocate_host`. Only
-  /// for device stages that mark samples (`DeviceStage::marks`). The default throws `Error`
-  /// (`device`).
+  /// Enqueues a copy of `bytes` bytes from device memory to memory of `Device::allocate_host`.
+  /// Needed only for device stages that mark samples (`DeviceStage::Samples::marks`). The default
+  /// throws `Error` (`device`).
   virtual void copy_to_host(void* destination, const void* source, std::size_t bytes);
   /// Enqueues the kernel that `work` names, with the arguments that `work` refers to. The arguments
   /// lie in host memory; the sample data that they point to lies in device memory. All kinds of
@@ -78,8 +78,8 @@ class Stream {
   /// Makes later work of this stream wait for the point at which `event` was last recorded before
   /// this call.
   virtual void wait(const Event& event) = 0;
-  /// Blocks the calling thread until all work so far is done. millrace itself never calls it while
-  /// a batch is produced or handed out.
+  /// Blocks the calling thread until all work enqueued so far is done. millrace never calls it
+  /// while it makes or hands out batches.
   virtual void synchronize() = 0;
   /// Whether work given to the stream is being captured into a graph instead of being done. Such a
   /// stream can neither take nor release batches.
@@ -97,7 +97,7 @@ class ProfilerRanges {
   virtual void end() noexcept = 0;
 };
 
-/// The device whose memory holds batches, for libraries that receive them.
+/// Identity of the device whose memory holds batches, for libraries that receive them.
 struct DeviceId {
   enum class Kind : std::uint8_t { host, cuda };
   Kind kind = Kind::host;
@@ -106,8 +106,8 @@ struct DeviceId {
   friend bool operator==(const DeviceId&, const DeviceId&) = default;
 };
 
-/// The place where batches end up: a source of memory, streams and events. All methods may be
-/// called from any thread at once. They throw `Error` (`device`) when they fail.
+/// The destination of batches: provides memory, streams and events. All methods may be called from
+/// any thread at once. They throw `Error` (`device`) when they fail.
 class Device {
  public:
   virtual ~Device() = default;
@@ -115,8 +115,8 @@ class Device {
   virtual std::string name() const = 0;
   /// The device whose memory `allocate_device` returns; the host by default.
   virtual DeviceId id() const { return {}; }
-  /// Whether batches are copied to memory of the device. If not, the host slot itself is handed
-  /// out.
+  /// Whether batches are copied to memory of the device. If false, batches are handed out in their
+  /// host slots, unless they are converted.
   virtual bool copies() const = 0;
   /// Allocates page-aligned host memory that the device copies from at full speed (pinned). Its
   /// pages lie on `node` if the system allows.
@@ -134,8 +134,8 @@ class Device {
   virtual std::unique_ptr<Event> make_timed_event() { return make_event(); }
   /// Prepares the calling thread, one of the pipeline's own, for calls of this device.
   virtual void bind_thread() {}
-  /// NUMA node (the operating system's number) that the device is attached to; nullopt if it is
-  /// unknown or does not exist.
+  /// NUMA node (the operating system's number) that the device is attached to; nullopt if the node
+  /// is unknown or the device has none.
   virtual std::optional<int> numa_node() const { return std::nullopt; }
   /// The profiler of this device's vendor; may be null. It lives as long as the device.
   virtual ProfilerRanges* profiler() { return nullptr; }

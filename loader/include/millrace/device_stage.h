@@ -11,12 +11,11 @@
 
 namespace MILLRACE_API millrace {
 
-/// Work of the device on one field of a batch, behind the copy to the device and before the
-/// conversion. Workers fill the field with the first stage's input
-/// (`FieldSpec::device_stages`).
+/// Work of the device on one field of a batch, after the copy to the device and before the
+/// conversion. Workers fill the field with the first stage's input (`FieldSpec::device_stages`).
 ///
-/// Threads: immutable; all methods may be called from any thread at once. Lifetimes: the fields
-/// that name a stage share it.
+/// Threads: immutable; all methods may be called from any thread at once. Lifetimes: each
+/// `FieldSpec` shares ownership of its stages.
 class DeviceStage {
  public:
   virtual ~DeviceStage() = default;
@@ -28,37 +27,37 @@ class DeviceStage {
   /// (`MemoryReport::staging_bytes`).
   virtual std::size_t scratch_bytes(std::size_t samples) const = 0;
 
-  /// Whether samples' inputs vary in length and travel packed, one behind the other
-  /// (`Sample::packed_room`): only the used bytes are copied to the device. Only a field's first
-  /// stage may be so. It may mark samples that it cannot make of their inputs. A worker makes these
-  /// again, without the device, and what it writes is taken for the stage's result. So bad records
-  /// are found and replaced as without stages. The transform's own batch transform then runs again:
-  /// the fields that it adds are zero again, others are as it left them. A batch is handed out once
-  /// its marks are known.
+  /// Whether the samples' inputs vary in length and are packed one behind the other
+  /// (`Sample::packed_room`). Only the used bytes are then copied to the device. Only a field's
+  /// first stage may be packed. It may mark samples that it cannot make from their inputs. The
+  /// upload thread makes marked samples again on the host, and what it writes replaces the stage's
+  /// result. So bad records are found and replaced as without stages. The transform's own batch
+  /// transform then runs again: the fields that it adds are zero again, and the other fields are as
+  /// its first run left them. A batch is handed out after its marks are known.
   virtual bool packed() const { return false; }
   /// Packed inputs begin at multiples of this, in bytes.
   static constexpr std::size_t input_unit = 16;
-  /// The place of an input that found no room in its batch: the stage must mark the sample.
+  /// Value in `Samples::offsets` of a sample whose input had no room: the stage must mark it.
   static constexpr std::uint32_t no_input = UINT32_MAX;
 
-  /// Samples of one batch, in device memory.
+  /// Samples of one micro-batch, in device memory.
   struct Samples {
     std::size_t count = 0;
-    /// [count, ...]: the field as the workers filled it, or the result of the stage before, aligned
-    /// to 256 bytes as in the host slot. If the stage is `packed`: the packed inputs.
+    /// [count, ...]: the field as the workers filled it, or the result of the previous stage,
+    /// aligned to 256 bytes as in the host slot. If the stage is `packed`: the packed inputs.
     const std::byte* from = nullptr;
-    /// [count]: places of the packed inputs, in units of `input_unit` bytes from `from`, or
+    /// [count]: offsets of the packed inputs from `from`, in units of `input_unit` bytes, or
     /// `no_input`. Null unless the stage is `packed`.
     const std::uint32_t* offsets = nullptr;
     /// Memory for the result, of the same size, aligned to 256 bytes.
     std::byte* to = nullptr;
-    /// [count]: `launch` sets samples that it cannot make to 1. All are 0 before. Null unless
-    /// the stage is `packed`.
+    /// [count]: `launch` sets samples that it cannot make to 1. All are 0 before `launch`. Null
+    /// unless the stage is `packed`.
     std::uint8_t* marks = nullptr;
     /// `scratch_bytes(count)` bytes, aligned to 256 bytes. Their content is unspecified.
     std::byte* scratch = nullptr;
-    /// All fields of the samples as the workers filled them, in the order of the `SampleSpec`.
-    /// Packed ones lie at `from`.
+    /// All fields of the samples as the workers filled them, in the order of the `SampleSpec`. A
+    /// packed field is at `from`.
     std::span<const std::byte* const> fields;
     /// Threads that help if the host is the device; may be null.
     HostWorkers* workers = nullptr;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work for a stream that is not a copy or an event: the arguments of a kernel. This header is
-// public for authors of devices and kernels; a trainer does not need it.
+// Work that a stream does by a kernel: the kernel's arguments. This header is public for authors of
+// devices and kernels; a trainer does not need it.
 //
 // Threads: a `DeviceWork` is for the thread that makes it.
-// Lifetimes: a `DeviceWork` refers to the arguments that it was made of. A stream copies the
+// Lifetimes: a `DeviceWork` refers to the arguments that it was made from. A stream copies the
 // arguments that it needs before `launch` returns. The memory that the arguments point to must stay
 // valid until the stream has done the work.
 #pragma once
@@ -18,7 +18,7 @@
 namespace MILLRACE_API millrace {
 
 /// The arguments of a kernel: a plain struct with the kernel's name. `run_on_host` does the same
-/// work on the host; devices must produce its result. For example:
+/// work on the host; devices must give the same result. For example:
 ///     struct FlipWork {
 ///       static constexpr const char* kernel = "flip";
 ///       std::uint8_t* pixels = nullptr;

@@ -20,8 +20,8 @@ enum class ErrorCode {
   not_found,         ///< a file, folder, field or record does not exist
   already_exists,    ///< a file would have been overwritten
   io,                ///< the operating system refused to read or write
-  corrupt,           ///< a dataset file is damaged, cut short or not a dataset
-  incomplete,        ///< a dataset whose packing was interrupted
+  corrupt,           ///< a dataset file is damaged, truncated or not a dataset
+  incomplete,        ///< the packing of a dataset was interrupted or still runs
   bad_record,        ///< one record cannot be read or made into a sample
   transform,         ///< a `Transform` threw
   device,            ///< a `Device`, `Stream` or `Event` call failed
@@ -70,8 +70,8 @@ class Error : public std::runtime_error {
   std::string reason_;
 };
 
-/// Result of an operation such as making one sample: success, or the reason of the failure. A bad
-/// sample does not end the run by itself: the policy for bad records decides.
+/// Result of an operation such as making one sample: success, or the reason of the failure. The
+/// policy for bad records (`BadRecords`) decides whether a bad sample ends the run.
 class [[nodiscard]] Status {
  public:
   static Status ok() { return Status(); }

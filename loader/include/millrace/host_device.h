@@ -19,7 +19,7 @@
 
 namespace MILLRACE_API millrace {
 
-/// Sums over the steps on a `HostStream` since the stream began or since `reset_steps()`.
+/// Sums over the steps (`HostStream::step`) since the stream was made or since `reset_steps()`.
 struct StepStatistics {
   std::uint64_t steps = 0;
   /// Total time in steps.
@@ -29,13 +29,13 @@ struct StepStatistics {
 };
 
 /// A stream without a GPU: a queue with a thread of its own. A copy is made when the stream reaches
-/// it. A step takes its time without keeping a core busy. An event is complete when the stream has
-/// passed it.
+/// it. A step takes its duration without keeping a core busy. An event is complete when the stream
+/// has passed it.
 ///
 /// The stream keeps a clock of its own. Work starts at the latest of three times: the end of the
 /// work before it, its enqueueing, and the events it waits for. A step ends exactly its duration
 /// after its start, however late the operating system wakes the thread. So the gaps between steps
-/// are those that a device would have had.
+/// are as long as on a device.
 class HostStream final : public Stream {
  public:
   /// Copies take at least their bytes / `copy_bytes_per_second`, which imitates a bus. 0 = as fast
@@ -55,7 +55,7 @@ class HostStream final : public Stream {
   void wait(const Event& event) override;
   void synchronize() override;
 
-  /// Enqueues work that keeps the stream busy for `duration`, in place of a training step.
+  /// Enqueues work that keeps the stream busy for `duration`. It simulates a training step.
   void step(std::chrono::nanoseconds duration);
   /// Enqueues a function for the stream's thread: a "kernel" on the host. It must not throw or use
   /// this stream.

@@ -31,7 +31,8 @@ struct MachineIdentity {
 MachineIdentity identify_machine(const Topology& topology = read_topology());
 
 /// Lists the differences between `here` and `there`, one sentence each; empty if they are the same.
-/// A difference in memory of less than 2% is ignored, because kernels reserve different amounts.
+/// A difference in memory of less than 2% is ignored, because operating systems reserve different
+/// amounts.
 std::vector<std::string> machine_differences(const MachineIdentity& there,
                                              const MachineIdentity& here);
 

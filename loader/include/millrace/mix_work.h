@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that erases boxes of a batch's images and mixes the images in pairs. It is launched on
-// streams before the conversion. It is public for authors of devices and batch transforms; a
-// trainer sets `Recipe::mix`.
+// A kernel that erases boxes of a batch's images and mixes the images in pairs. Pipelines launch it
+// before the conversion. It is public for authors of devices and batch transforms; a trainer sets
+// `Recipe::mix`.
 //
 // Threads: `run_on_host` may be called on any thread.
 // Lifetimes: the memory that a `MixWork` points to must stay valid until the work is done.
@@ -17,11 +17,11 @@
 namespace MILLRACE_API millrace {
 
 /// Arguments of a kernel that changes 8-bit images in place. First the boxes of `erases` are filled
-/// with their values. Then image n is mixed with image `samples` - 1 - n. Inside its box, an image
-/// is replaced by the other one. Elsewhere it becomes (own x weight + other x (256 - weight) + 128)
-/// / 256, rounded down. The bits are the same on every device. Sources: Zhong et al., "Random
-/// erasing data augmentation", 2017; Zhang et al., "mixup: Beyond empirical risk minimization",
-/// 2018; Yun et al., "CutMix", 2019.
+/// with their values. Then image n is mixed with image `samples` - 1 - n. Inside the box of its
+/// mix, an image is replaced by the other one. Elsewhere it becomes (own x weight + other x (256 -
+/// weight) + 128) / 256, rounded down. The bits are the same on every device. Sources: Zhong et
+/// al., "Random erasing data augmentation", 2017; Zhang et al., "mixup: Beyond empirical risk
+/// minimization", 2018; Yun et al., "CutMix", 2019.
 struct MixWork {
   static constexpr const char* kernel = "mix";
 

@@ -6,7 +6,7 @@
 #include <millrace/record_stream.h>
 
 // Threads and lifetimes: the dataset shares ownership of its stream. One pipeline at a time reads
-// it, with a thread of its own.
+// it, on a thread of that pipeline.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,38 +20,42 @@ struct OnePassOptions {
   std::uint64_t window_records = 2048;
   /// Memory in bytes for the records of all windows, at least 1. The record that is being read
   /// comes on top. A window also ends when its records take a quarter of this memory; the report
-  /// then has a warning. The run ends with an `Error` if a batch and its windows need more.
+  /// then has a warning. If a batch and its windows need more than this memory, the run ends with
+  /// an `Error`.
   std::size_t memory_bytes = std::size_t{1} << 30;
 };
 
 /// Makes a dataset of a stream, for one `Pipeline` at a time. `size()` throws, because the number
-/// of records is known only at the end. So does everything that needs it, such as
-/// `concat_datasets`. Throws `Error` (`invalid_argument`) for null or an option that is 0.
+/// of records is known only at the end. Functions that need the size, such as `concat_datasets`,
+/// throw too. Throws `Error` (`invalid_argument`) for null or an option that is 0.
 ///
 /// Order: a pipeline thread reads records into windows of `window_records`. `Order::shuffled`
 /// shuffles each window by (seed, epoch, first record of the window); `Order::sequential` keeps the
 /// stream's order. Other orders are refused. Batches depend on the seed alone, as for any dataset.
-/// Beside a true shuffle this is lost:
+/// Compared with a true shuffle, this one has three limits:
 /// - A record moves by less than W = `window_records` places, on average by W / 3. In a true
 ///   shuffle of N records it moves by N / 3.
 /// - Windows are the same in each epoch and come in the stream's order. Two records of different
-///   windows never change their order. Only the batches at a window's borders mix two windows.
-/// - A sorted stream therefore stays sorted, apart from W. Shuffle the stream when it is written.
+///   windows never change their order. Only a batch at the border of two windows has records of
+///   both.
+/// - A sorted stream therefore stays sorted, apart from moves within a window. Shuffle the stream
+///   when it is written.
 ///
-/// Epochs: an epoch is one pass. A stream that cannot restart has a single one: `epochs` = 0 ends
-/// after it, and more than 1 is an error. The last batch follows `PipelineOptions::last_batch`;
-/// with `LastBatch::pad` it repeats its own samples. A batch is planned when the windows of its
-/// records are read, and when the stream shows that it has a record more (with `LastBatch::drop` a
-/// batch more) or ends. So `Batch::last_in_epoch` is exact.
+/// Epochs: an epoch is one pass. A stream that cannot restart has a single epoch: with `epochs` = 0
+/// the run ends after it, and `epochs` above 1 is an error. The last batch follows
+/// `PipelineOptions::last_batch`; with `LastBatch::pad` it repeats its own samples. A batch is
+/// planned when the windows of its records have been read, and it is known whether it is the
+/// epoch's last one: the stream has ended, or a further record (with `LastBatch::drop`, a further
+/// batch) has been read. So `Batch::last_in_epoch` is exact.
 ///
-/// Positions of epoch e begin at e * 2^40, so a pass has at most 2^40 records. A run resumes with a
-/// stream that begins at its first record: `RecordStream::skip` skips to the window of the next
-/// batch (`State::window`), whose records are read again.
+/// Positions of epoch e begin at e * 2^40, so a pass has at most 2^40 records. To resume, pass a
+/// stream that begins at its first record. `RecordStream::skip` then skips to the window of the
+/// next batch (`State::window`), and the records of that window are read again.
 ///
 /// Ranks: each rank reads the whole stream from a source of its own (a file, a request) and takes
-/// its part of each global batch. All ranks have equally many batches.
+/// its part of each global batch. All ranks have the same number of batches.
 ///
-/// A record of `BadRecords::replace` is drawn from the window of the bad one. Record hints and
+/// `BadRecords::replace` draws the replacement from the window of the bad record. Record hints and
 /// `cache_bytes` are not used.
 std::shared_ptr<const Dataset> one_pass_dataset(std::shared_ptr<RecordStream> stream,
                                                 const OnePassOptions& options = {});

@@ -83,7 +83,7 @@ struct LoadedOptions : SavedOptions {
 /// With several ranks on a host, also pass `local_rank` and `local_world` to `make_runtime`.
 LoadedOptions load_options(const std::filesystem::path& path);
 
-/// Does the same for a text. Messages call the text `source`.
+/// Does the same for a JSON text. Error messages call the text `source`.
 LoadedOptions options_from_json(std::string_view text, const std::string& source = "options");
 
 /// Writes `workers`, `why`, `tuned_for` and `machine`. Of `pipeline` it writes only batch_size,

@@ -17,10 +17,10 @@ namespace MILLRACE_API millrace {
 
 class Dataset;
 
-/// The order in which a run takes a dataset's records, as data that is cheap to copy. A `Sampler`
+/// The order in which a run uses a dataset's records. It is data that is cheap to copy; a `Sampler`
 /// computes record indices from it. Each mode defines which positions form an epoch. All functions
-/// throw `Error` (`invalid_argument`) that names the value and its place. Contradictions with the
-/// dataset's size are found by `Sampler`.
+/// throw an `Error` (`invalid_argument`) that names the wrong value and its index. `Sampler` checks
+/// the order against the dataset's size.
 class Order {
  public:
   struct Blocks {
@@ -30,18 +30,18 @@ class Order {
     std::uint64_t window_blocks = 16;
   };
   struct Buckets {
-    /// Number of records that are sorted by length together: at least a group, at most 2^32. It is
-    /// rounded down to whole groups.
+    /// Number of records that are sorted by length together: at least `group_records`, at most
+    /// 2^32. It is rounded down to whole groups.
     std::uint64_t window_records = 8192;
     /// Number of consecutive records of similar length: the global batch, which is the batch size
     /// times the number of ranks. Required.
     std::uint64_t group_records = 0;
   };
   struct Source {
-    /// Number of records in this part; they follow those of the parts before.
+    /// Number of records in this part. Their indices follow those of the previous parts.
     std::uint64_t records = 0;
-    /// Its share of the samples is its weight divided by the sum of all weights. Finite, not
-    /// negative, not all 0.
+    /// Weight of this part. Its share of the samples is the weight divided by the sum of all
+    /// weights. Weights are finite and not negative, and at least one is positive.
     double weight = 1;
   };
 
@@ -53,9 +53,9 @@ class Order {
   static Order sequential();
 
   /// Near-sequential reads, for cold or network storage. Blocks of consecutive records come in
-  /// random order. Records are shuffled among `window_blocks` blocks that are adjacent in this
-  /// order; then the next window begins. Each epoch contains every record exactly once, in a new
-  /// order. O(1) memory.
+  /// random order. Each `window_blocks` adjacent blocks of this order are a window, and the records
+  /// of a window are shuffled. Each epoch contains every record exactly once, in a new order. O(1)
+  /// memory.
   static Order blocks(Blocks blocks);
   static Order blocks() { return blocks(Blocks()); }
 
@@ -63,62 +63,64 @@ class Order {
   /// epoch contains every record exactly once, in a new order, which is made in four steps:
   /// 1. All records are shuffled and divided into windows.
   /// 2. Each window is sorted by length; records of equal length stay shuffled.
-  /// 3. Each window is cut into groups, which run from their shortest record to their longest.
+  /// 3. Each window is cut into groups. A group's records are in ascending order of length.
   /// 4. The groups of a window are shuffled.
-  /// If an epoch is not a whole number of groups, the short group comes last, and each record of
-  /// the last window is equally likely to be in it. If `group_records` is the global batch, each
-  /// batch is one group, and the order does not depend on the number of ranks.
+  /// If an epoch is not a whole number of groups, its last group is shorter. Each record of the
+  /// last window is equally likely to be in that group. If `group_records` is the global batch,
+  /// each batch is one group, and the order does not depend on the number of ranks.
   ///
-  /// `lengths` has one value for each record of the dataset, in any unit, also if the order is of a
+  /// `lengths` has one value for each record of the dataset, in any unit, even if the order is a
   /// subset; `record_lengths` reads them. In an order that is `repeated` n times, a group has n
   /// times as many positions.
   ///
-  /// Memory: 4 bytes per record. Each `Sampler` and its copies add 8 bytes per record of the last 4
-  /// windows that were drawn from. The first thread that draws from a window sorts it, without a
-  /// lock, and needs 16 more bytes for each of the window's records meanwhile. Source: the sampler
-  /// that groups by length in Hugging Face's Transformers, whose mega-batches are these windows.
+  /// Memory: 4 bytes per record. A `Sampler` and its copies together add 8 bytes per record of the
+  /// 4 windows that were used last. The first thread that draws from a window sorts it, without a
+  /// lock. Sorting needs 16 more bytes for each of the window's records. Source: the sampler that
+  /// groups by length in Hugging Face's Transformers, whose mega-batches are these windows.
   static Order bucketed(std::vector<std::uint32_t> lengths, Buckets buckets);
-  /// Does the same with the size of a field in bytes. Each new `Pipeline` reads the sizes from the
-  /// dataset, once over all records (`measured`). To make several pipelines over one dataset, read
-  /// the lengths once and use `bucketed`.
+  /// Does the same with the size of `field` in bytes as a record's length. Each new `Pipeline`
+  /// reads all records once to get the sizes (`measured`). To make several pipelines over one
+  /// dataset, read the lengths once and use `bucketed`.
   static Order bucketed_by(std::string field, Buckets buckets);
-  /// Returns this order, with the lengths of all records of `dataset` if it has only the name of a
-  /// field. Throws what `record_lengths` throws.
+  /// Returns this order. If `bucketed_by` made it, reads the lengths of all records of `dataset`
+  /// and adds them. Throws the errors of `record_lengths`.
   Order measured(const Dataset& dataset) const;
 
   /// Draws with replacement, each record with a probability in proportion to its weight. Weights
-  /// are finite, not negative, not all 0. They are converted to integers: the largest weight
-  /// becomes 2^62 / n, where n is the number of records rounded up to a power of two. A positive
-  /// weight stays positive.
+  /// are finite and not negative, and at least one is positive. They are converted to integers: the
+  /// largest weight becomes 2^62 / n, where n is the number of records rounded up to a power of
+  /// two. A positive weight stays positive.
   ///
-  /// An epoch is `epoch_size` draws, 0 = as many as there are weights; each draw of a run is new.
-  /// O(weights) memory: 24 bytes each, and about twice that while a `Sampler` is made. Source:
-  /// Walker, "An efficient method for generating discrete random variables with general
-  /// distributions", 1977; Vose, "A linear algorithm for generating random numbers with a given
-  /// distribution", 1991.
+  /// An epoch has `epoch_size` draws, 0 = as many as there are weights; every epoch makes new
+  /// draws. O(weights) memory: 24 bytes per weight, and about twice as much while a `Sampler` is
+  /// made. Source: Walker, "An efficient method for generating discrete random variables with
+  /// general distributions", 1977; Vose, "A linear algorithm for generating random numbers with a
+  /// given distribution", 1991.
   static Order weighted(std::vector<double> weights, std::uint64_t epoch_size = 0);
-  /// Returns this order with other weights from an epoch on, until the next epoch for which others
-  /// are set. Only for a `weighted` order. There must be as many weights as before. Checks them as
-  /// `weighted` does. `Pipeline::set_weights` does the same to a run. A run that resumes before
-  /// `epoch` gets its later weights by this function. O(weights) memory for each change.
+  /// Returns this order with `weights` in force from `epoch` on, until the next epoch that has
+  /// weights of its own. Only for a `weighted` order. There must be as many weights as before.
+  /// Checks the weights as `weighted` does. `Pipeline::set_weights` does the same in a running
+  /// pipeline. A run that resumes before `epoch` needs an order with its later weights, which this
+  /// function makes. O(weights) memory for each change.
   Order reweighted(std::uint64_t epoch, std::vector<double> weights) const;
 
   /// Gives each part of a joined dataset (`concat_datasets`) its share of the samples. Each part is
-  /// shuffled separately: all its records are used, then all again in another order.
+  /// shuffled separately: a pass uses all its records once, and the next pass uses them in another
+  /// order.
   ///
-  /// Shares are exact in each run of 2^10, 2^12 ... or 2^24 positions: the smallest length that
-  /// brings each share within 1 % of its weight. At 2^24, rare parts are rounded to whole samples.
-  /// Within a run the sequence of parts is random, and so is the order of a part's draws.
-  /// Therefore, if one pass over a part ends within a run, the first draws of the next pass are
-  /// mixed with its last ones.
+  /// Shares are exact in each segment of 2^10, 2^12 ... or 2^24 positions. The length is the
+  /// smallest one that brings each share within 1 % of its weight. At 2^24, rare parts are rounded
+  /// to whole samples. Within a segment the sequence of parts is random, and so is the order of a
+  /// part's draws. So if a pass over a part ends within a segment, its last draws are mixed with
+  /// the first draws of the next pass.
   ///
-  /// A part's passes continue from epoch to epoch. An epoch is `epoch_size` positions, 0 = as many
-  /// as all parts have records. O(parts) memory.
+  /// A pass over a part may continue in the next epoch. An epoch has `epoch_size` positions, 0 =
+  /// the number of records of all parts. O(parts) memory.
   static Order mixed(std::vector<Source> parts, std::uint64_t epoch_size = 0);
 
-  /// Returns the same order over a list of records: the mode orders the list and takes its length
-  /// for the number of records. A record that is listed twice comes twice. If this order is a
-  /// subset already, the indices are positions in its list. O(indices) memory.
+  /// Returns this order over a list of records: the mode orders the elements of the list instead of
+  /// the dataset's records. A record that is listed twice counts as two records. If this order is
+  /// already a subset, `indices` are positions in its list. O(indices) memory.
   Order subset(std::vector<std::uint64_t> indices) const;
   /// Returns the subset of the indices below `records` for which `keep` returns true.
   Order filtered(std::uint64_t records, const std::function<bool(std::uint64_t)>& keep) const;
@@ -142,7 +144,7 @@ class Order {
     Weights weights;
   };
   struct Weighted {
-    /// By epoch, the first ones from epoch 0.
+    /// Sorted by epoch. The first entry is for epoch 0.
     std::vector<EpochWeights> epochs;
     std::uint64_t epoch_size;
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of a run, and those of a request for a batch.
+// Options of a run (`PipelineOptions`) and of a request for a batch (`NextRequest`).
 //
 // Threads and lifetimes: options are values. They share ownership of the runtime, the batch
 // transform and the trace.
@@ -33,48 +33,49 @@ class Stream;
 enum class LastBatch {
   drop,     ///< The batch is left out.
   partial,  ///< The batch is shorter than others. If it has fewer samples than there are ranks,
-            ///< some ranks' shares are empty.
+            ///< some ranks get no samples.
   pad,      ///< The batch is filled with the epoch's first samples, which are marked as not valid.
 };
 
 /// Policy for records that fail to decode or transform. In every case `report()` lists the key and
-/// the reason. With `replace` and `mark` the policy also covers a record that lacks a field which
+/// the reason. With `replace` and `mark` the policy also applies to a record without a field that
 /// the transform reads (`Record::operator[]`). With `fail`, the error for the missing field ends
-/// the run unchanged.
+/// the run and keeps its code.
 enum class BadRecords {
   fail,     ///< The run ends with an `Error` that names the record.
-  replace,  ///< Another record replaces it, at most 16 times. Each one is drawn by (seed, position,
-            ///< attempt) with the order's probabilities.
+  replace,  ///< Another record replaces it. It is drawn by (seed, position, attempt) with the
+            ///< order's probabilities. If 16 replacements are bad, too, the run ends.
   mark,     ///< The sample is zeroed and marked as not valid.
 };
 
 /// Selects the workers that make a pipeline's samples, and the nodes of its host slots.
 enum class Nodes {
-  device,  ///< Workers of the device's NUMA node, if it has one with workers; else of all nodes.
-  all,  ///< Workers of all nodes. Each fills the slots of its own node; when it is idle, it helps
-        ///< other nodes.
+  device,  ///< Workers of the device's NUMA node; of all nodes if that node has no workers.
+  all,     ///< Workers of all nodes. Each worker fills the slots of its own node. An idle worker
+           ///< helps other nodes.
 };
 
-/// The numbers of batches that are in flight at once, and their places.
+/// Numbers of batches that are in progress at once, and the nodes of their slots.
 struct SlotOptions {
-  /// Number of host slots, at least 1. A host slot holds a batch while it is made, waits or is
-  /// copied.
+  /// Number of host slots, at least 1. A host slot holds a batch while its samples are made, while
+  /// it waits for its copy, and during the copy.
   std::size_t prefetch = 4;
-  /// Number of device slots, for a device that copies, at least 1; 2 means double buffering. If
-  /// batches are converted or have several micro-batches, two staging slots of the size of a host
-  /// slot are added, and memory of the transform's device stages (`MemoryReport::staging_bytes`).
+  /// Number of device slots, at least 1; 2 means double buffering. Used only if batches are copied.
+  /// If batches are converted or have several micro-batches, the run also allocates two staging
+  /// slots of a host slot's size. The transform's device stages add their memory
+  /// (`MemoryReport::staging_bytes`).
   std::size_t device_slots = 2;
   /// Number of micro-batches in a batch: at least 1, at most the samples of this rank's largest
-  /// batch. Each is copied as soon as its samples are made. Ranks with fewer samples in a batch may
-  /// also have fewer micro-batches with samples.
+  /// batch. Each micro-batch is copied as soon as its samples are made. Ranks with fewer samples in
+  /// a batch may also have fewer micro-batches with samples.
   std::size_t micro_batches = 1;
   /// Number of further batches, after the planned ones, that are announced to the dataset
   /// (`Dataset::prefetch`), at most 4096.
   std::size_t read_ahead = 2;
   Nodes nodes = Nodes::device;
-  /// Plan an epoch's batches only when `next` is called after the last batch of the epoch before.
-  /// `Pipeline::set_weights` then reaches the very next epoch between two epochs. The trainer waits
-  /// for the first batch of each epoch, as at the beginning of the run.
+  /// Plan an epoch's batches only when `next` is called after the last batch of the previous epoch.
+  /// A call of `Pipeline::set_weights` between two epochs then changes the weights of the next
+  /// epoch. The trainer waits for the first batch of each epoch, as at the beginning of the run.
   bool epoch_break = false;
 };
 
@@ -91,10 +92,11 @@ struct RankOptions {
 
 /// The point from which a stopped run continues.
 struct ResumeOptions {
-  /// A state from `Batch::state_after` or `Pipeline::state`, on any number of ranks. Its seed,
-  /// order, global batch, dataset and transform must equal this run's. Only those that both name
-  /// are compared. If one of them differs, the constructor throws and names the differences. The
-  /// report warns of parts that were not compared. If unset, the run starts at its beginning.
+  /// A state from `Batch::state_after` or `Pipeline::state`, of a run on any number of ranks. Its
+  /// seed, order, global batch, dataset and transform must equal this run's. If one of them
+  /// differs, the constructor of `Pipeline` throws an error that names the differences. A member
+  /// that is unknown in the state or in this run is not compared, and the report has a warning. If
+  /// unset, the run starts at its beginning.
   std::optional<State> from{};
   /// Use only the position of `from`, and do not compare the rest.
   bool anyway = false;
@@ -106,13 +108,14 @@ struct DebugOptions {
   std::shared_ptr<Trace> trace{};
   /// Forbid blocking device calls after the warm-up, which ends when every slot has been used
   /// (`slots.prefetch` + `slots.device_slots` batches were handed out). Blocking calls are those
-  /// that allocate memory of the device, streams or events, or that wait for the device. If such a
-  /// call is made for a batch in the pipeline, the run ends with an error that names the call.
-  /// Devices report their blocking calls by `note_blocking_call`. Calls on all threads count, also
-  /// in datasets and transforms. The trainer's own work between its calls to millrace does not.
+  /// that allocate memory of the device, streams or events, or that wait for the device. If a
+  /// thread makes such a call while it works on a batch, the run ends with an error that names the
+  /// call. Devices report their blocking calls by `note_blocking_call`. Calls on all threads count,
+  /// including those in datasets and transforms. Calls by the trainer between its calls to millrace
+  /// do not count.
   ///
-  /// A batch used on more streams than any earlier batch needs a new event. Making it also ends the
-  /// run. So use all streams from the beginning.
+  /// A batch that is used on more streams than any earlier batch needs a new event. Making this
+  /// event also ends the run, so use all streams from the first batch on.
   bool forbid_blocking_calls = false;
   /// Detect bytes that the transform does not write. Each sample's memory is filled with random
   /// bytes before the sample is made. The run ends if at least 8 adjacent bytes of a sample are
@@ -149,31 +152,32 @@ struct PipelineOptions {
   /// "train" and "eval", for example. Thread names contain the first 8 bytes: "train-upload".
   std::string name = "millrace";
 
-  /// Memory in bytes for record hints: data that the transform stores about records in the first
-  /// epoch, to be faster from the second epoch on. nullopt = up to 1/100 of the memory that the
-  /// process may use; with several ranks on a host, of this rank's share. 0 = no hints. Image
-  /// transforms store the points in a JPEG at which decoding can start, about 2 KB per image.
-  /// Pipelines of one runtime over one dataset share their hints; the limit is the largest value
-  /// among them. Hints that are stored beside the dataset (`Dataset::stored_hint`) are used in any
-  /// case. Hints never change samples.
+  /// Memory in bytes for record hints. The transform stores these data about records in the first
+  /// epoch, and uses them to be faster from the second epoch on. nullopt = up to 1/100 of the
+  /// memory that the process may use, divided by the number of ranks on the host. 0 = no hints.
+  /// Image transforms store the positions in a JPEG at which decoding can start, about 2 KB per
+  /// image. Pipelines of one runtime over one dataset share their hints; the limit is the largest
+  /// value among them. Hints that are stored beside the dataset (`Dataset::stored_hint`) are used
+  /// in any case. Hints never change samples.
   std::optional<std::size_t> index_bytes{};
-  /// Memory in bytes for a cache, from which samples are made from the second epoch on. 0 = no
-  /// cache. The cache never changes samples. A record is in one form in the cache:
+  /// Memory in bytes for a cache. From the second epoch on, samples are made from it. 0 = no cache.
+  /// The cache never changes samples. The cache holds each record in one of two forms:
   /// - the part of its sample that depends on the record alone (`Transform::cacheable_prefix`).
   ///   Image transforms cache the image after resize and crop, width x height x 3 bytes, if these
   ///   draw no random numbers
   /// - otherwise its recoded form (`Transform::recoded_form`), made when the record is first used.
-  ///   Image transforms recode JPEGs, baseline and progressive ones, to their coefficients: about
-  ///   1.3 times the JPEG's bytes, from which a random crop is decoded several times faster. That
-  ///   makes the first epoch slower. Other images stay as they are
+  ///   Image transforms recode JPEGs, baseline and progressive ones, to their coefficients. These
+  ///   take about 1.3 times the JPEG's bytes, and a random crop is decoded from them several times
+  ///   faster. Recoding makes the first epoch slower. Other images are not cached
   ///
-  /// Records that are not in the cache have hints (`index_bytes`). If a transform has nothing to
-  /// cache, the report has a warning.
+  /// Hints (`index_bytes`) are used for records that are not in the cache. If a transform has
+  /// nothing to cache, the report has a warning.
   ///
-  /// Memory is allocated on demand, with 8 more bytes for each record of the dataset. Nothing is
+  /// Memory is allocated on demand, plus 8 bytes for each record of the dataset. Nothing is
   /// evicted: when the cache is full, other records are decoded as before. Pipelines of one runtime
   /// over one dataset share the limit, which is the largest value among them. They share the cache
-  /// if their transforms have the same cacheable part or recoded form. Records are always read.
+  /// if their transforms have the same cacheable prefix or recoded form. Records are still read
+  /// when their samples come from the cache.
   std::size_t cache_bytes = 0;
 
   /// Transform of a whole batch. It runs after the batch's samples are made and before the batch is
@@ -192,16 +196,16 @@ struct NextRequest {
   /// Stream that uses the batch; null = the host. The stream must outlive the batch, unless the
   /// batch keeps it alive (see `Batch::record_stream`).
   Stream* stream = nullptr;
-  /// Maximal time to wait for data, or for another thread to release a batch. nullopt = waits for
-  /// data without a limit, but does not wait for slots that live batches hold.
+  /// Maximal time to wait for data, or for another thread to release a batch. nullopt = wait for
+  /// data without a limit, but throw `slots_exhausted` if live batches hold every slot.
   std::optional<std::chrono::nanoseconds> timeout{};
   /// Return the batch as soon as the copy of its first micro-batch is enqueued. `micro_batches()`
   /// then returns the micro-batches one by one, and waits for each without a timeout.
   bool in_micro_batches = false;
 };
 
-/// An `Error` (`timeout`): a request's timeout has passed, and live batches hold every slot. No
-/// batch can come before one of them is released.
+/// An `Error` (`timeout`): a request's timeout has passed, and live batches hold every slot. `next`
+/// can return a batch only after one of them is released.
 class SlotsHeld final : public Error {
  public:
   explicit SlotsHeld(const std::string& message) : Error(ErrorCode::timeout, message) {}

@@ -20,8 +20,8 @@ class Random {
   using result_type = std::uint32_t;
 
   /// `stream` separates independent uses at one position: 0 for the transform, 1 to 16 for
-  /// replacement draws, 17 for `Order::weighted`. Batch transforms have 18, and the shuffle windows
-  /// of `one_pass_dataset` 19.
+  /// replacement draws, 17 for `Order::weighted`, 18 for batch transforms, and 19 for the shuffle
+  /// windows of `one_pass_dataset`.
   Random(std::uint64_t seed, std::uint64_t position, std::uint32_t stream = 0);
 
   static constexpr result_type min() { return 0; }

@@ -33,29 +33,29 @@ struct Ranks {
   /// Returns the value of an environment variable; nullopt if it is not set.
   using Environment = std::function<std::optional<std::string>(const std::string&)>;
 
-  /// Reads what a launcher set in the environment. It uses the first of these launchers whose rank
-  /// and world are both set:
+  /// Reads the numbers that a launcher set in the environment. It uses the first of these launchers
+  /// whose rank and world are both set:
   ///     torchrun    RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE;
   ///     Open MPI    OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE;
   ///     MPICH       PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS (also set by Intel MPI
   ///                 and others with Hydra);
   ///     SLURM       SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_LOCALID and
   ///                 SLURM_STEP_TASKS_PER_NODE at SLURM_NODEID: the variables of a job step (srun)
-  /// A SLURM batch script by itself has no step, and is one process. Without a launcher the result
-  /// is a single process. If the launcher does not set the local numbers, they are taken from SLURM
-  /// if its step has the same rank and world; else they are 0 of 1.
+  /// A SLURM batch script outside of a step counts as one process. Without a launcher the result is
+  /// a single process. If the launcher does not set the local numbers, they are taken from SLURM if
+  /// its step has the same rank and world; else they are 0 of 1.
   ///
   /// Throws `Error` (`invalid_argument`) that names the variable and its value if the value is not
   /// a number or a rank is not below its world. Also throws if only one of rank and world is set
   /// and no other launcher sets both.
   ///
-  /// Another launcher with a different rank or world adds a warning (`warnings`), for example
-  /// `mpirun` with RANK and WORLD_SIZE left from an earlier run. It is an `Error` if the world of
-  /// Open MPI or MPICH differs from WORLD_SIZE, unless they started torchrun's agents (GROUP_RANK,
-  /// GROUP_WORLD_SIZE). SLURM is not compared with MPI, because SLURM may have started MPI's
-  /// daemons.
+  /// If another launcher has set a different rank or world, adds a warning (`warnings`): for
+  /// example `mpirun` with RANK and WORLD_SIZE left from an earlier run. Throws an `Error` if the
+  /// world of Open MPI or MPICH differs from WORLD_SIZE, unless MPI started torchrun's agents
+  /// (GROUP_RANK, GROUP_WORLD_SIZE). SLURM is not compared with MPI, because SLURM may have started
+  /// MPI's daemons.
   static Ranks from_environment();
-  /// Does the same for another environment.
+  /// Does the same with the variables of `environment`.
   static Ranks from_environment(const Environment& environment);
 };
 

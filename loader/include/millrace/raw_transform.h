@@ -16,17 +16,17 @@ namespace MILLRACE_API millrace {
 
 /// A field of records that `raw_transform` copies.
 struct RawField {
-  /// Name in records and in samples, dtype and shape. For a field of variable length, `shape[0]` is
-  /// the maximal length in a sample. Records hold the values one after the other, in the memory
-  /// format of x86 and ARM.
+  /// Name, dtype and shape of the field. Records and samples use the same name. For a field of
+  /// variable length, `shape[0]` is the maximal length in a sample. Records hold the values one
+  /// after the other, little-endian as in the memory of x86 and ARM.
   FieldSpec spec;
   /// Value that fills the rest of a field of variable length, up to the maximal length. The dtype
   /// must be able to hold it.
   double fill = 0;
 };
 
-/// Returns the fields that a dataset describes (`Dataset::field_specs`), all with `fill` 0, for the
-/// caller to change. Throws `Error` (`invalid_argument`) if it describes none.
+/// Returns the fields that a dataset describes (`Dataset::field_specs`), all with `fill` 0. The
+/// caller may change them. Throws `Error` (`invalid_argument`) if the dataset describes no field.
 std::vector<RawField> raw_fields(const Dataset& dataset);
 
 /// Copies fields of records unchanged, for tokens, numbers and features; it uses no image library.
@@ -36,9 +36,9 @@ std::vector<RawField> raw_fields(const Dataset& dataset);
 ///
 /// For a field of variable length, up to `shape[0]` values are copied, and the rest is filled with
 /// `fill`. As with any variable field, the sample's field `NAME.length` (uint32) has the number of
-/// values. A record with an incomplete value in the field is a bad record. Values beyond a variable
-/// field's length must be 0. So with another `fill`, the sample's field counts as one of fixed
-/// shape.
+/// values. A record with an incomplete value in the field is a bad record. If `fill` is not 0, the
+/// sample's field has a fixed shape in the `SampleSpec`, because bytes beyond a variable field's
+/// length must be 0.
 ///
 /// Throws `Error` (`invalid_argument`) where `SampleSpec` does, if a field's maximal length is
 /// unknown, or if the dtype cannot hold `fill`.

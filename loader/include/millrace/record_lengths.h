@@ -15,13 +15,13 @@ namespace MILLRACE_API millrace {
 
 /// Returns the number of bytes of `field` in each record, in the order of the records: the lengths
 /// for `Order::bucketed`. Values saturate at 2^32 - 1. A record that cannot be read (`bad_record`)
-/// has 0, because a pipeline has its own policy for bad records. Throws every other `Error` of
+/// has 0: a pipeline applies its policy for bad records later. Throws every other `Error` of
 /// reading, such as `not_found` if a record has no such field.
 ///
-/// It reads every record once, in order, on the calling thread, and announces the records to the
-/// dataset before. For a packed dataset this takes as long as comparing its checksums. If the
-/// dataset was opened without `OpenOptions::verify_checksums`, only the pages with the records'
-/// heads are read.
+/// It reads every record once, in order, on the calling thread. It announces the records to the
+/// dataset beforehand (`Dataset::prefetch`). For a packed dataset this takes as long as comparing
+/// its checksums. If the dataset was opened without `OpenOptions::verify_checksums`, only the pages
+/// with the records' headers are read.
 std::vector<std::uint32_t> record_lengths(const Dataset& dataset, std::string_view field);
 
 }  // namespace millrace

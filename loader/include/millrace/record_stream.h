@@ -31,38 +31,38 @@ struct StreamRecord {
   std::vector<Field> fields{};
 };
 
-/// Records that come one after the other, whose number is known only at the end: a pipe, a
-/// generator, a network feed. `one_pass_dataset` makes a dataset of it.
+/// A sequence of records whose length is known only at its end: a pipe, a generator, a network
+/// feed. `one_pass_dataset` makes a dataset of it.
 ///
-/// The same stream must give the same records in the same order each time; only then is a run
-/// reproducible and can be resumed. Record numbers count from 0 in each pass.
+/// The stream must give the same records in the same order each time it is read. Otherwise a run is
+/// not reproducible and cannot be resumed. Record numbers count from 0 in each pass.
 class RecordStream {
  public:
   virtual ~RecordStream() = default;
 
-  /// Writes the next record into `record`, which is empty. Returns false at the end; then it is not
-  /// called again before `restart`. May block until a record arrives. Throws `Error` with code
-  /// `bad_record` if only this record is unreadable: it counts as a record, the pipeline's
-  /// `bad_records` policy applies, and the next call reads the record after it. Any other exception
-  /// ends the run.
+  /// Writes the next record into `record`, which is empty. Returns false at the end; the pipeline
+  /// then calls it again only after `restart`. May block until a record arrives. Throws `Error`
+  /// with code `bad_record` if only this record is unreadable: it counts as a record, the
+  /// pipeline's `bad_records` policy applies, and the next call reads the record after it. Any
+  /// other exception ends the run.
   virtual bool next(StreamRecord& record) = 0;
 
   /// Skips the next `count` records, bad ones included, when a run is resumed. Throws `Error`
-  /// (`invalid_argument`) if the stream ends before. The default reads the records until
-  /// `run_ended`. A stream that begins at the right record already, such as a feed with an offset,
-  /// overrides it.
+  /// (`invalid_argument`) if the stream ends before. The default reads the records, and throws if
+  /// the run ends meanwhile (`run_ended`). Override it if the stream can skip faster, or already
+  /// begins at the right record, such as a feed with an offset.
   virtual void skip(std::uint64_t count);
 
   /// Whether the stream can begin again at its first record; false by default. Such a stream can
   /// have several epochs.
   virtual bool can_restart() const { return false; }
-  /// Begins again at the first record. Called only if `can_restart` returns true, also before the
-  /// stream has ended.
+  /// Begins again at the first record. Called only if `can_restart` returns true, possibly before
+  /// the stream has ended.
   virtual void restart() {}
 
-  /// Makes a call of `next` or `skip` that waits return soon, by any exception; the stream is not
-  /// used afterwards, except for `restart`. Called by another thread when the run ends, also just
-  /// before such a call. The default does nothing: `Pipeline::stop` then waits for the call, at
+  /// Makes a waiting call of `next` or `skip` throw any exception soon. Afterwards only `restart`
+  /// is called. Another thread calls it when the run ends, possibly just before a call of `next` or
+  /// `skip` begins to wait. The default does nothing: `Pipeline::stop` then waits for the call, at
   /// most `debug.stop_timeout`.
   virtual void interrupt() noexcept {}
 
@@ -73,9 +73,9 @@ class RecordStream {
   virtual std::vector<FieldSpec> field_specs() const { return {}; }
 
  protected:
-  /// Returns whether the run that calls `next` or `skip` has ended. A call that takes long without
-  /// waiting may ask this and throw any exception. Only for the thread that runs the call; false
-  /// outside of calls.
+  /// Returns whether the run that calls `next` or `skip` has ended. A call that works for long
+  /// without waiting may check this and throw any exception. Only for the thread that runs the
+  /// call; false outside of calls.
   bool run_ended() const {
     return run_ended_ != nullptr && run_ended_->load(std::memory_order_relaxed);
   }

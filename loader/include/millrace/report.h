@@ -38,18 +38,18 @@ struct StageReport {
   /// made: its stalls.
   double waiting_input_seconds = 0;
   /// Time without room for output, summed over all lanes. Workers wait for a free host slot. "copy"
-  /// and "convert" wait for a free slot on the device; with "move", that one waits instead of
-  /// "convert". "stream" waits for room for a window.
-  /// "trainer" waits because it is ahead of the device.
+  /// and "convert" wait for a free slot on the device. If the report has a "move" stage, "move"
+  /// waits instead of "convert". "stream" waits for memory for a window. "trainer" waits because it
+  /// is ahead of the device.
   double waiting_output_seconds = 0;
   /// Busy / (lanes x seconds), 0 to 1.
   double occupancy = 0;
-  /// Its share of the time that workers spent on samples, 0 to 1. It is 0 for "stream", "trainer"
-  /// and stages of the device.
+  /// Share of the workers' time on samples that this stage took, 0 to 1. It is 0 for "stream",
+  /// "trainer" and stages of the device.
   double share = 0;
-  /// Distribution of its durations. Workers take a duration for each sample, a batch transform for
-  /// each batch. Stages of the device take one for each micro-batch. "trainer" takes the time
-  /// between two calls of `next`. "stream" has none.
+  /// Distribution of the stage's durations: one per sample for stages of workers, one per batch for
+  /// a batch transform, one per micro-batch for stages of the device. For "trainer", a duration is
+  /// the time between two calls of `next`. It is empty for "stream".
   Durations each{};
   /// Whether a stream of the device runs the stage: "copy", device stages, "convert".
   bool on_device = false;
@@ -67,9 +67,8 @@ struct MemoryReport {
   std::size_t pinned_bytes = 0;
   /// Device slots and staging slots.
   std::size_t device_bytes = 0;
-  /// Part of `device_bytes` that is in the two staging slots, and in the results and the scratch of
-  /// device stages (`FieldSpec::device_stages`); 0 unless batches are converted or have several
-  /// micro-batches.
+  /// Part of `device_bytes`: the two staging slots, and the results and scratch of device stages
+  /// (`FieldSpec::device_stages`). 0 unless batches are converted or have several micro-batches.
   std::size_t staging_bytes = 0;
   /// Current size of the record hints (`PipelineOptions::index_bytes`) of all pipelines that share
   /// them. This memory is not part of the slots. It grows in the first epoch.
@@ -87,8 +86,8 @@ struct MemoryReport {
   std::size_t index_limit_bytes = 0;
   std::size_t cache_limit_bytes = 0;
 
-  /// The most host memory that the run takes, in bytes: the pinned slots and all limits. The
-  /// memory of a device, the program's own, and the pages of mapped files come on top.
+  /// Upper limit of the run's host memory in bytes: the pinned slots plus all limits. It does not
+  /// include the device's memory, the program's own memory, and the pages of mapped files.
   std::size_t limit_bytes() const {
     return pinned_bytes + scratch_limit_bytes + index_limit_bytes + cache_limit_bytes;
   }
@@ -97,13 +96,13 @@ struct MemoryReport {
 /// Samples of one kind, and the time that workers spent on them.
 struct SampleTime {
   std::uint64_t samples = 0;
-  /// In the transform's stages, over all workers.
+  /// Time in the transform's stages, summed over all workers.
   double seconds = 0;
 };
 
 /// Samples by their source: the cache (`PipelineOptions::cache_bytes`) or their records.
 struct CacheReport {
-  /// Samples made from the cache; 0 without one.
+  /// Samples made from the cache; 0 without a cache.
   std::uint64_t hits = 0;
   /// Samples made from their records, because the cache did not have them; 0 without a cache.
   std::uint64_t misses = 0;
@@ -111,8 +110,8 @@ struct CacheReport {
   double hit_seconds = 0;
   /// Misses whose records were recoded for the cache. The time includes the recoding.
   SampleTime recoded{};
-  /// Samples made with a record hint (`PipelineOptions::index_bytes`), and all others. With a cache
-  /// these are misses, too.
+  /// Further samples made from their records: `hinted` with a record hint
+  /// (`PipelineOptions::index_bytes`), `plain` without one. With a cache these are misses, too.
   SampleTime hinted{};
   SampleTime plain{};
 };
@@ -152,7 +151,7 @@ struct Verdict {
   Bound bound = Bound::trainer;
   /// "step", "trainer", "read", a stage of the transform, "stream", "copy", a stage of the device,
   /// "convert", "cores", "prefetch", "upload" or "hand over". "upload" is the work of enqueuing
-  /// copies. "hand over" is the work of handing over a batch, which bounds the run if samples are
+  /// copies. "hand over" is the work of handing over a batch. It bounds the run if samples are
   /// cheap.
   std::string stage{};
   /// The share of time (0 to 1) that `text` mentions.
@@ -162,9 +161,9 @@ struct Verdict {
   double speedup_limit = 1;
   /// The bottleneck at that limit.
   std::string next_bound{};
-  /// A sentence for people with the stage and the number.
+  /// A sentence for people that contains the stage and the number.
   std::string text{};
-  /// A sentence for people with advice.
+  /// Advice for people, in a sentence.
   std::string advice{};
 };
 
@@ -205,26 +204,26 @@ struct Report {
   /// Stages in the order of a batch's path: "read", the transform's own, the batch transform's,
   /// "copy", the first device stage (`DeviceStage::name`), "convert", "trainer". "copy" exists if
   /// batches are copied. "convert" exists if batches are converted, or if they have several
-  /// micro-batches, which are joined on the device. It includes all that the device does between
-  /// the first device stage and the conversion. With a trace (`DebugOptions::trace`) these have
-  /// stages of their own, if there are any: "move" (copying the other fields), further device
-  /// stages, then "erase", "mix" or "erase+mix". These take one more event of the device each.
+  /// micro-batches, which are joined on the device. It includes all work of the device between the
+  /// first device stage and the conversion. With a trace (`DebugOptions::trace`), this work has
+  /// separate stages, if there is any: "move" (copying the other fields), further device stages,
+  /// then "erase", "mix" or "erase+mix". Each separate stage needs one more event of the device.
   std::vector<StageReport> stages;
   /// Number of workers on the nodes that the run uses.
   unsigned workers = 0;
   /// Mean number of active workers. It is lower than `workers` if `RuntimeOptions::adaptive` pauses
   /// some of them.
   double active_workers = 0;
-  /// Number of processors on these nodes that this process may use. With several ranks on a host,
-  /// the number that this rank may use.
+  /// Number of processors on these nodes that this process may use; with several ranks on a host,
+  /// the processors of this rank.
   unsigned cores = 0;
   /// Number of processors that are left free for threads that launch kernels.
   unsigned launch_cores = 0;
   /// Time spent on this pipeline's samples / (active workers x seconds).
   double worker_utilization = 0;
   /// Share of the active workers' time, 0 to 1, in which they were ready to run but other threads
-  /// had the processor. nullopt if the operating system does not tell it. (Linux tells it in
-  /// /proc/.../schedstat.)
+  /// had the processor. nullopt if the operating system does not report it (Linux:
+  /// /proc/.../schedstat).
   std::optional<double> worker_delay;
   /// Number of batches that are ready for the trainer, as a mean over time.
   double ready_batches = 0;
@@ -250,13 +249,13 @@ struct Report {
   Verdict verdict;
 };
 
-/// Returns the first stage but "move" that the device runs between copy and conversion; null
-/// without one.
+/// Returns the first stage that the device runs between copy and conversion, except "move"; null if
+/// it runs none there.
 const StageReport* device_stage(const Report& report);
 
-/// Returns the report as a JSON object, for programs. Each key has the name of its member, but
-/// `decoders` is "ways" and `decoder_seconds` is "way_seconds". Members that are structs are nested
-/// objects, and vectors are lists. nullopt is null.
+/// Returns the report as a JSON object, for programs. Keys are the names of the members, with two
+/// exceptions: `decoders` is "ways", and `decoder_seconds` is "way_seconds". Structs become nested
+/// objects, vectors become lists, and nullopt becomes null.
 std::string to_json(const Report& report);
 
 /// Finds the bottleneck of a run. `device_idle` is the share of time (0 to 1) in which the device's

@@ -24,33 +24,33 @@ namespace MILLRACE_API millrace {
 /// Whether workers are bound to the processors of their NUMA node.
 enum class Numa {
   off,      ///< the operating system places them
-  prefer,   ///< they are bound if possible; otherwise `Runtime::warnings` says why not
-  require,  ///< an error if workers cannot be bound
+  prefer,   ///< they are bound if possible; otherwise `Runtime::warnings` has the reason
+  require,  ///< they are bound; the constructor of `Runtime` throws if this is impossible
 };
 
 struct RuntimeOptions {
   /// Number of worker threads over all nodes; 0 = one per usable processor (`Topology::cores`,
-  /// which counts hardware threads), minus those left free.
+  /// which counts hardware threads), minus `launch_cores`.
   unsigned workers = 0;
   Numa numa = Numa::prefer;
-  /// Adapt the number of active workers: each pipeline requests the fewest that keep its batches
-  /// ready, and the other workers sleep.
+  /// Adapt the number of active workers: each pipeline requests the fewest workers that keep its
+  /// batches ready, and the other workers sleep.
   bool adaptive = false;
   /// Number of processors to leave free for threads that launch kernels, because launches are
   /// delayed on a fully loaded host. At least one worker remains. nullopt = one per GPU that this
   /// rank drives, if the rank has four processors or more. Ignored if `workers` is not 0.
   std::optional<unsigned> launch_cores{};
-  /// Number of this process among the processes that share the host, and how many they are. Each
-  /// takes its share of the cores and of the GPUs.
+  /// Number of this process among the ranks on this host, from 0, and the number of these ranks.
+  /// Each rank uses its share of the cores and GPUs.
   unsigned local_rank = 0;
   unsigned local_world = 1;
-  /// Pinning memory is slow and may block other work of the driver. So a runtime keeps the host
-  /// memory of ended pipelines for later ones, if the device allows it
-  /// (`Device::keeps_host_memory`). This is the maximal number of unused bytes to keep for each
-  /// device and NUMA node. 0 = keep nothing. nullopt = keep at most the largest amount that was in
-  /// use at one time, including the memory in use.
+  /// Maximal number of unused bytes of host memory to keep for each device and NUMA node. A runtime
+  /// keeps the memory of ended pipelines for later ones, if the device allows it
+  /// (`Device::keeps_host_memory`), because pinning memory is slow. 0 = keep nothing. nullopt =
+  /// kept and used bytes together are at most the largest number of bytes that was in use at one
+  /// time.
   std::optional<std::size_t> kept_host_bytes{};
-  /// The machine to place workers on; nullopt = this one.
+  /// The machine to place workers on; nullopt = the machine that this process runs on.
   std::optional<Topology> topology{};
 };
 
@@ -61,20 +61,21 @@ class WorkerPool;
 /// The worker threads of a process. Pipelines that are given the same runtime share its cores.
 class Runtime {
  public:
-  /// Throws `Error`: `invalid_argument` if options contradict each other or if `Numa::require`
-  /// cannot be satisfied, `io` if the operating system refuses a thread, `internal` if hwloc cannot
+  /// Throws `Error`: `invalid_argument` if options contradict each other or workers cannot be bound
+  /// (`Numa::require`); `io` if the operating system refuses a thread; `internal` if hwloc cannot
   /// read the machine.
   explicit Runtime(const RuntimeOptions& options = {});
-  /// Ends the workers. Hanging workers are detached and keep the objects that they use: at once if
-  /// a pipeline has waited for them already, else after half a second for all together.
+  /// Ends the workers. Workers that do not end within half a second in total are detached, and keep
+  /// the objects that they use. If a pipeline has already waited for a hanging worker, the
+  /// destructor does not wait.
   ~Runtime();
 
   /// The machine that the workers are placed on, or this rank's share of it.
   const Topology& topology() const;
   /// Explanation of the number of workers and their placement, in sentences for people.
   const std::vector<std::string>& placement() const;
-  /// Warnings, one sentence each: workers that could not be bound, and why; more workers (with
-  /// those of other runtimes in this process) or ranks than cores.
+  /// Warnings, one sentence each: workers that could not be bound, with the reason; more ranks than
+  /// cores; more workers than cores, counted over all runtimes of this process.
   std::vector<std::string> warnings() const;
   /// Number of cores that are left free for threads that launch kernels.
   unsigned launch_cores() const;
@@ -83,9 +84,10 @@ class Runtime {
   /// Number of threads over all pools; their numbers are 0 .. workers()-1.
   unsigned workers() const;
 
-  /// Sets the number of active workers over all pools, spread evenly; 0 pauses all work. If there
-  /// are fewer workers than pools, some pools pause. Other pools then make the samples of their
-  /// slots. A pipeline that is confined to the node of a paused pool pauses too.
+  /// Sets the number of active workers over all pools, spread evenly; 0 pauses all work. If
+  /// `workers` is less than the number of pools, some pools pause. Workers of other pools then make
+  /// the samples in the slots of a paused pool. A pipeline that uses only the node of a paused pool
+  /// (`Nodes::device`) pauses too.
   void set_concurrency(unsigned workers);
   unsigned concurrency() const;
 
@@ -97,7 +99,7 @@ class Runtime {
   friend class RuntimeServices;
 
   const bool adaptive_;
-  /// The part that only pipelines use.
+  /// Services that only pipelines use.
   std::unique_ptr<RuntimeServices> services_;
   std::unique_ptr<const Placement> placement_;
   std::vector<std::string> unbound_;
@@ -107,13 +109,14 @@ class Runtime {
 /// Makes a runtime that several pipelines can share. Throws like the constructor.
 std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options = {});
 
-/// Stores the hints that the pipelines of a runtime have made for a dataset so far
-/// (`Sample::hint`) beside each of its files. `open_dataset` finds them there from then on. Records
-/// without such a hint keep their stored one. Returns the number of records with a hint. Pipelines
-/// may run meanwhile. The dataset must have been opened with checksums, because image transforms
-/// bind their hints to them. Throws `Error`: `invalid_argument` for a dataset that does not consist
-/// of files, or whose files were replaced meanwhile; `already_exists` while another writer writes
-/// the same hints, and if another file has their name; `io`.
+/// Stores record hints in a file beside each file of a dataset: all hints that the pipelines of
+/// `runtime` have made for it so far (`Sample::keep_hint`). Later calls of `open_dataset` find them
+/// there. Records without a new hint keep their stored hint. Returns the number of records with a
+/// hint. Pipelines may run during the call. The dataset must have been opened with
+/// `OpenOptions::verify_checksums`, because image transforms bind a hint to the record's checksum.
+/// Throws `Error`: `invalid_argument` for a dataset that does not consist of files, or whose files
+/// were replaced meanwhile; `already_exists` while another writer writes the same hints, or if a
+/// file of another kind has their name; `io`.
 std::uint64_t save_hints(const std::shared_ptr<const Dataset>& dataset, Runtime& runtime);
 
 }  // namespace millrace

@@ -28,17 +28,18 @@ struct FieldSpec {
   /// then a further field `NAME.length` (uint32, one per sample), and bytes beyond the length are
   /// zero.
   bool variable = false;
-  /// Name of an image field whose horizontal flips are done on the device. This field (uint8, a
-  /// scalar) says per sample whether to flip. Such an image must be converted
+  /// Name of the image field that the device flips horizontally. This field then holds the flags:
+  /// uint8, a scalar, 1 = flip the sample's image. The image field must be converted
   /// (`PipelineOptions::conversion`); otherwise the pipeline's constructor throws.
   std::string flips{};
-  /// The same for an image field whose boxes are erased, or which is mixed with other images of the
-  /// batch, on the device. These fields are int32 [8] and [5], as `MixWork` describes them.
+  /// Name of the image field in which the device erases boxes (`erases`), or whose images it mixes
+  /// in pairs (`mixes`). This field then holds the numbers for `MixWork`: int32 [8] for `erases`,
+  /// int32 [5] for `mixes`.
   std::string erases{};
   std::string mixes{};
-  /// Stages that the device runs on this field, in this order. Stages that erase and mix images
-  /// (`erases`, `mixes`) and the conversion follow. Workers fill the field with the first stage's
-  /// input. Such a field must be converted; otherwise the pipeline's constructor throws.
+  /// Stages that the device runs on this field, in this order, before it erases and mixes images
+  /// (`erases`, `mixes`) and converts them. Workers fill the field with the first stage's input. A
+  /// field with stages must be converted; otherwise the pipeline's constructor throws.
   std::vector<std::shared_ptr<const DeviceStage>> device_stages{};
 
   friend bool operator==(const FieldSpec& a, const FieldSpec& b) = default;
@@ -51,7 +52,7 @@ class SampleSpec {
   SampleSpec() = default;
   /// Adds the `NAME.length` field of each variable field at the end. Throws `Error`
   /// (`invalid_argument`) if `fields` is empty, a name is empty or occurs twice, an extent is 0, or
-  /// a field has more than 2^40 bytes. Also throws if a variable field is a scalar, or if `flips`,
+  /// a field has over 2^40 bytes. Also throws if a variable field is a scalar, or if `flips`,
   /// `erases` or `mixes` do not name another field.
   explicit SampleSpec(std::vector<FieldSpec> fields);
 

@@ -51,15 +51,15 @@ class Sampler {
   /// Number of positions in an epoch.
   std::uint64_t epoch_size() const { return epoch_size_; }
 
-  /// Draws a record that replaces a bad one, with the order's own probabilities: from its subset,
-  /// by its weights in the epoch, or uniformly if it has no weights.
+  /// Draws a record that replaces a bad one, with the order's own probabilities: by its weights in
+  /// the epoch, or uniformly if it has no weights. An order that is a subset draws from its list.
   std::uint64_t replacement(Random& random, std::uint64_t epoch = 0) const;
 
   /// Hash that identifies the order in an epoch: XXH3-64 over mode, parameters, lists and number of
   /// records, without the seed. It is the same on any machine, and in all versions that draw the
   /// same records. It differs between epochs only if the order is `reweighted`.
   std::uint64_t hash(std::uint64_t epoch = 0) const;
-  /// Epochs after 0 from which on other weights are set (`Order::reweighted`), ascending.
+  /// Epochs after 0 at which new weights come into force (`Order::reweighted`), ascending.
   std::vector<std::uint64_t> reweighted_epochs() const;
 
  private:
@@ -74,7 +74,8 @@ class Sampler {
   PreparedWeights prepared(std::vector<double> weights) const;
   /// Returns the sampler of the `reweighted` order. It shares the tables of this one.
   Sampler reweighted(std::uint64_t epoch, const PreparedWeights& prepared) const;
-  /// Returns a sampler that is equal from `epoch` on, and has no earlier weights.
+  /// Returns a sampler that draws the same records from `epoch` on, without the weights of earlier
+  /// epochs.
   Sampler from_epoch(std::uint64_t epoch) const;
 
   void draw_epoch(std::uint64_t epoch, std::span<std::uint64_t> offsets) const;

@@ -14,8 +14,8 @@
 namespace MILLRACE_API millrace {
 
 /// The position of a run. Seed and position are the complete iteration state, because the order is
-/// a pure function of them. The other members identify the order, dataset and transform, so that a
-/// run which continues with other ones is detected. Members without a value are not compared.
+/// a pure function of them. The other members identify the order, dataset and transform. Resuming
+/// compares them with those of the new run. Members without a value are not compared.
 struct State {
   /// Weights of a `weighted` order that come into force in a later epoch.
   struct NewWeights {
@@ -29,43 +29,44 @@ struct State {
   /// Number of samples of the global sequence (all ranks, all epochs) before the next batch. An
   /// epoch has `Sampler::epoch_size()` positions, even if its last batch is dropped.
   std::uint64_t position = 0;
-  /// With a one-pass dataset: the record with which the shuffle window at `position` begins, in its
-  /// epoch. Resuming skips the records before it. No value means that the epoch is read from its
-  /// beginning.
+  /// For a one-pass dataset: index in the epoch of the first record of the shuffle window at
+  /// `position`. Resuming skips the records before it. No value means that the epoch is read from
+  /// its beginning.
   std::optional<std::uint64_t> window{};
-  /// `Sampler::hash` in the epoch of `position`: identifies the order, the weights in force there,
-  /// and the number of records.
+  /// `Sampler::hash` in the epoch of `position`. It identifies the order, the weights in force in
+  /// that epoch, and the number of records.
   std::optional<std::uint64_t> sampler{};
   /// Samples per batch over all ranks. The number of ranks is not part of the state: it may change
   /// when the run continues.
   std::optional<std::uint64_t> global_batch{};
   /// `DatasetFacts::fingerprint`, which `millrace pack` writes.
   std::optional<std::uint64_t> dataset{};
-  /// `Transform::fingerprint`; for an image transform the fingerprint of its recipe.
+  /// `Transform::fingerprint`; for an image transform the fingerprint of its recipe. If
+  /// `PipelineOptions::batch_transform` is set, a hash of both fingerprints.
   std::optional<std::uint64_t> recipe{};
   /// Weights that were known when the state was made and are in force only later, ascending by
-  /// epoch. A run that resumes here has them too: `Order::reweighted`. Compared together with
-  /// `sampler`.
+  /// epoch. A run that resumes from this state must have them, too (`Order::reweighted`). Compared
+  /// together with `sampler`.
   std::vector<NewWeights> new_weights{};
 
   /// Returns one line, for a checkpoint:
   ///     {"format":1,"seed":7,"position":1280,"sampler":"0b1e...","global_batch":256,
   ///      "dataset":"93aa...","recipe":"41c0..."}
   /// Hashes are hexadecimal texts, because some JSON readers do not have 64-bit numbers. Seed,
-  /// position and the other numbers may be above 2^53. Python's reader keeps them; one that makes
-  /// them `double`s, as JavaScript's does, rounds them, so keep the text as it is there. If there
-  /// are `new_weights`, a member follows:
+  /// position and the other numbers may be above 2^53. Python's reader keeps them. A reader that
+  /// makes them `double`s, such as JavaScript's, rounds them: store the text unchanged there. If
+  /// there are `new_weights`, a member follows:
   ///     "new_weights":[{"epoch":6,"sampler":"77d0..."}]
   /// A `window` is a member, too: "window":2048.
   std::string to_json() const;
-  /// Parses the result of `to_json`. Throws `Error` (`invalid_argument`) that says which value of
-  /// `name` (a file, for example) is wrong. Unknown keys and other formats are errors too.
+  /// Parses the result of `to_json`. Throws an `Error` (`invalid_argument`) that names the wrong
+  /// value and `name`, such as a file. Unknown keys and other formats are errors too.
   static State from_json(std::string_view json, std::string_view name = "state");
 
   friend bool operator==(const State&, const State&) = default;
 };
 
-/// Lists the reasons why a run that `now` describes cannot continue at `then`, one sentence each;
+/// Lists the reasons why a run with the state `now` cannot continue at `then`, one sentence each;
 /// empty if it can. Positions may differ. `transform` is the text that `Transform::fingerprint_of`
 /// returns.
 std::vector<std::string> state_differences(const State& then, const State& now,

@@ -14,15 +14,15 @@ namespace MILLRACE_API millrace {
 
 /// Limits of a stream of tars.
 struct TarStreamOptions {
-  /// Largest sum of a sample's files in bytes. A larger sample is a bad record, and is not kept in
-  /// memory.
+  /// Maximal size of a sample in bytes, the sum of its files. A larger sample is a bad record and
+  /// is not held in memory.
   std::size_t max_record_bytes = std::size_t{256} << 20;
 };
 
 /// Reads WebDataset tars from front to back, for `one_pass_dataset`. `path` may be a pipe, such as
 /// "/dev/stdin", a FIFO, or "/dev/fd/63" of a shell's `<(curl ...)`. It may also be a file, or a
-/// pattern or list of tars as for `open_dataset`, read one after the other. Only regular files can
-/// restart. Nothing is read before the run begins.
+/// pattern or list of tars as for `open_dataset`. Tars are read one after the other. Only regular
+/// files can restart. Nothing is read before the run begins.
 ///
 /// Samples, fields and bad records are those of `open_dataset` (loader/README.md), with one
 /// exception: the first good sample alone decides whether records have images and labels.

@@ -49,7 +49,7 @@ struct Float16 {
   operator float() const;  // NOLINT(google-explicit-constructor)
 };
 
-/// The upper half of a float32's bits.
+/// A bfloat16 number: the upper half of a float32's bits.
 struct Bfloat16 {
   std::uint16_t bits = 0;
   operator float() const {  // NOLINT(google-explicit-constructor)

@@ -48,7 +48,7 @@ struct PciDevice {
   std::string name{};
   /// "0000:41:00.0"
   std::string address{};
-  /// NUMA node that it is attached to; nullopt if the system does not tell.
+  /// NUMA node that it is attached to; nullopt if the system does not report it.
   std::optional<int> node{};
   /// Whether threads of this process may launch kernels on it: true for an NVIDIA GPU that its
   /// driver and CUDA_VISIBLE_DEVICES make visible to this process.
@@ -65,7 +65,7 @@ struct Topology {
   std::vector<PciDevice> devices{};
 
   /// Number of processors of the machine, of the control group's cpuset, and of the process's
-  /// affinity within that; 0 = unknown.
+  /// affinity within this cpuset; 0 = unknown.
   unsigned machine_cpus = 0;
   unsigned cpuset_cpus = 0;
   unsigned affinity_cpus = 0;
@@ -76,19 +76,20 @@ struct Topology {
   std::optional<double> quota{};
   /// Whether the topology is synthetic, so that threads cannot be bound to its processors.
   bool synthetic = false;
-  /// Model name of the processors; "unknown" if the system does not tell.
+  /// Model name of the processors; "unknown" if the system does not report it.
   std::string cpu_model = "unknown";
 };
 
 /// Reads the machine's topology (hwloc), restricted to the process's cpuset, its affinity and its
-/// control group's quota. Throws `Error` (`internal`) if hwloc cannot read it. If a sandbox refuses
-/// the affinity, the result is one node with the processors that /proc allows, without a model
-/// name.
+/// control group's quota. Throws `Error` (`internal`) if hwloc cannot read it. If a sandbox does
+/// not let it read the affinity, the result is one node with the processors that /proc allows,
+/// without a model name.
 Topology read_topology();
 
-/// Makes a machine from hwloc's description, such as "pack:2 [numa] l3:1 core:4 pu:2" (two packages
-/// with one NUMA node each, of four cores with two hardware threads). Throws `Error`
-/// (`invalid_argument`) if hwloc rejects the description, or if it has more than 65,536 processors.
+/// Makes a synthetic machine from a description in hwloc's syntax. "pack:2 [numa] l3:1 core:4 pu:2"
+/// means two packages with one NUMA node each, of four cores with two hardware threads. Throws
+/// `Error` (`invalid_argument`) if hwloc rejects the description, or if it has more than 65,536
+/// processors.
 Topology synthetic_topology(const std::string& description);
 
 /// Number of processors in all nodes.

@@ -39,8 +39,8 @@ struct TraceValue {
   std::int64_t value = 0;
 };
 
-/// A row of a trace. It has the spans of one worker, thread or stream, or the values of a counter,
-/// in the order in which they were added.
+/// A row of a trace: the spans of one worker, thread or stream, or the values of a counter, in the
+/// order in which they were added.
 struct TraceLane {
   /// Number of its group, from `Trace::add_group`. A group is usually one pipeline.
   std::size_t group = 0;
@@ -56,19 +56,19 @@ struct TraceLane {
 
 struct TraceOptions {
   /// Maximal number of spans and values to keep over all lanes; further ones are only counted. A
-  /// span or value takes 40 bytes, which are allocated when it is added.
+  /// span takes 40 bytes and a value 16, allocated when it is added.
   std::size_t max_events = std::size_t{1} << 22;
   /// Keep the newest events instead of the first: a lane that gets a new event drops its oldest
-  /// one. A lane without events then keeps its first one beyond `max_events`. Use it to trace the
-  /// end of a long run.
+  /// one. A lane without events keeps its first one even beyond `max_events`. Use this option to
+  /// trace the end of a long run.
   bool keep_newest = false;
   /// Names of the lanes to record; empty = all lanes.
   std::vector<std::string> lanes{};
 };
 
-/// Records the spans of all stages of one or several pipelines, to be drawn over time. Give it to a
-/// pipeline by `DebugOptions::trace`. A trainer may add lanes of its own (the bench adds the
-/// device's steps).
+/// Records the spans of all stages of one or several pipelines, for a timeline.
+/// `DebugOptions::trace` gives it to a pipeline. A trainer may add lanes of its own, such as the
+/// device's steps.
 class Trace {
  public:
   using Clock = std::chrono::steady_clock;
@@ -83,7 +83,8 @@ class Trace {
    public:
     void add(const char* name, Clock::time_point begin, Clock::time_point end,
              std::uint64_t batch = TraceSpan::none, std::uint64_t record = TraceSpan::none);
-    /// Declares that the spans are the calling thread's work. Only the first call has an effect.
+    /// Declares that the lane's spans are work of the calling thread. Only the first call has an
+    /// effect.
     void runs_here();
     /// Sets the value of a counter from `at` on. The lane is then a counter.
     void set(Clock::time_point at, std::int64_t value);
@@ -129,11 +130,12 @@ class Trace {
   /// object whose "traceEvents" contain:
   /// - for each span a complete event ("X"), and for each value a counter event ("C");
   /// - metadata ("M") with the names;
-  /// - for each batch a flow ("s", "t", "f") from plan to step. In each category the flow takes the
-  ///   batch's last span.
+  /// - for each batch a flow ("s", "t", "f") from plan to step. In each category the flow goes
+  ///   through the batch's last span.
   /// Process and threads have the operating system's numbers; other lanes have higher numbers.
-  /// Times are in microseconds since the trace began. "otherData" tells when the trace began, in
-  /// nanoseconds on two clocks: CLOCK_MONOTONIC (Nsight's and perf's clock) and CLOCK_REALTIME.
+  /// Times are in microseconds since the trace began. "otherData" has the time when the trace
+  /// began, in nanoseconds on two clocks: CLOCK_MONOTONIC (Nsight's and perf's clock) and
+  /// CLOCK_REALTIME.
   void write_json(std::ostream& out) const;
   /// Writes the same to a file. Throws `Error` (`io`) on failure.
   void write_json(const std::filesystem::path& path) const;

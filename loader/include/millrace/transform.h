@@ -9,8 +9,8 @@
 #include <millrace/sample_spec.h>
 
 // Threads: a `Transform` is immutable; all its functions may be called from any thread at once. A
-// `TransformWorker` is for the thread that made it. The `Sample`s and the `SampleSource` that the
-// worker is given are for the same thread.
+// `TransformWorker` is for the thread that made it. The `Sample`s and the `SampleSource` of a
+// worker are for its thread, too.
 //
 // Lifetimes: a transform outlives its workers. A `Sample`, its record and its random numbers are
 // valid during one call of `make`, or from `SampleSource::next` to `made`.
@@ -39,10 +39,10 @@ class Sample {
   /// of `Transform::stages()`; `stage_ns` may be empty. Stage 0 begins now.
   Sample(const SampleSpec& spec, std::span<const Tensor> fields,
          std::span<std::uint64_t> stage_ns = {});
-  /// For a transform that wraps another one. `outer` is the wrapper's sample. Makes the wrapped
-  /// transform's sample as a part of `outer`. `spec` is the wrapped transform's. `fields` are those
-  /// fields of `outer` that are in `spec`, in the order of `spec`. Stage k of this sample is stage
-  /// `first_stage` + k of `outer`. `outer` enters stage `first_stage` now.
+  /// Makes the sample of a wrapped transform as a part of `outer`, the sample of the transform that
+  /// wraps it. `spec` is the spec of the wrapped transform. `fields` are the fields of `outer` that
+  /// are in `spec`, in the order of `spec`. Stage k of this sample is stage `first_stage` + k of
+  /// `outer`. `outer` enters stage `first_stage` now.
   Sample(Sample& outer, const SampleSpec& spec, std::span<const Tensor> fields,
          std::size_t first_stage);
   ~Sample();
@@ -60,30 +60,30 @@ class Sample {
 
   /// Returns memory for `bytes` bytes of input, for a field whose first device stage takes packed
   /// inputs (`DeviceStage::packed`). It is aligned to `DeviceStage::input_unit`. The worker then
-  /// writes this memory in place of the field; the last call counts. The result is empty if the
-  /// worker must write the field itself: the device could not make this sample, or the batch's
-  /// other samples leave no room. The room depends on the order of the workers, so both ways must
-  /// give the same result. The input counts as one of `least` bytes if that is more: where the
-  /// stage needs scratch for each input, this bounds the sum. Throws `Error` (`invalid_argument`)
-  /// for another field.
+  /// writes the input to this memory and does not write the field; the last call counts. The result
+  /// is empty if the worker must write the field: the device could not make this sample, or the
+  /// batch's other samples leave no room. The room depends on the timing of the workers, so an
+  /// input and a written field must lead to the same sample. An input below `least` bytes counts as
+  /// `least` bytes. This bounds the number of inputs for a stage that needs scratch for each of
+  /// them. Throws `Error` (`invalid_argument`) for another field.
   std::span<std::byte> packed_room(std::size_t field, std::size_t bytes, std::size_t least = 0);
 
   /// Enters stage `stage` of `Transform::stages()`. Stage 0 has begun when `make` is called. Throws
   /// `Error` (`invalid_argument`) if the stage does not exist.
   void enter_stage(std::size_t stage);
-  /// Sets the name of the method that makes the sample. The report counts samples by this name.
+  /// Sets the name of the decoder that makes the sample. The report counts samples by this name.
   /// `decoder_name` must outlive the pipeline. The same name must be the same pointer each time.
   /// The last call counts.
   void set_decoder_name(const char* decoder_name);
-  /// The name that was set; null if none was.
+  /// The name that was set; null by default.
   const char* decoder_name() const { return decoder_name_; }
   /// Whether the run uses record hints, in memory (`PipelineOptions::index_bytes`) or stored beside
   /// the dataset.
   bool has_hints() const;
-  /// Returns the hint of this sample's record; may be empty. Any transform of the pipelines that
-  /// share dataset and runtime may have kept it (`keep_hint`). If none did, it is the stored hint
-  /// (`Dataset::stored_hint`). So a hint's content must tell its format, and which bytes it was
-  /// made for. Hints must never change samples. The result is valid until the next call.
+  /// Returns the hint of this sample's record; may be empty. It may come from any transform of the
+  /// pipelines that share dataset and runtime (`keep_hint`). If none of them kept a hint, it is the
+  /// stored one (`Dataset::stored_hint`). So a hint must identify its format and the bytes that it
+  /// was made for. Hints must never change samples. The result is valid until the next call.
   std::span<const std::byte> hint();
   /// Keeps a hint that makes the record's later samples faster. It replaces the record's earlier
   /// hint. The last call counts. The hint is dropped if no memory is left for it, or if making the
@@ -91,23 +91,23 @@ class Sample {
   void keep_hint(std::span<const std::byte> hint);
   /// Returns the cached bytes of this sample's record (`PipelineOptions::cache_bytes`). They are
   /// the bytes of `Transform::cacheable_prefix`, as a worker made them earlier. The result is empty
-  /// if they are not in the cache. It is valid as long as the sample.
+  /// if the record is not cached. It is valid as long as the sample.
   std::span<const std::byte> cached();
   /// Returns memory in the cache for the bytes that `cached` would return, if the record is not
   /// cached yet. The worker must write all these bytes, and then make its sample from them. They
   /// are added to the cache if the sample succeeds. The result is empty if samples are not cached
   /// or if the cache is full.
   std::span<std::byte> room_in_cache();
-  /// Returns this sample's record in its recoded form (`Transform::recoded_form`). Empty if it is
-  /// not in the cache. Valid as long as the sample.
+  /// Returns this sample's record in its recoded form (`Transform::recoded_form`). The result is
+  /// empty if the form is not in the cache. It is valid as long as the sample.
   std::span<const std::byte> recoded();
-  /// Whether the worker should make the recoded form of this sample's record, which is stored in
-  /// `stored_bytes` bytes: the run caches such forms, nobody has tried this record yet, and the
-  /// cache has room.
+  /// Whether the worker should make the recoded form of this sample's record. True if the run
+  /// caches recoded forms, no worker has tried this record yet, and the cache has room.
+  /// `stored_bytes` is the size of the stored data to recode.
   bool wants_recoded(std::size_t stored_bytes) const;
-  /// Adds a copy of the record's recoded form to the cache if the sample succeeds. Empty means that
-  /// the record has none, so that no other worker tries it. `form` must stay valid until the sample
-  /// is given back. The last call counts.
+  /// Adds a copy of the record's recoded form to the cache if the sample succeeds. An empty `form`
+  /// means that the record has no recoded form; no worker then tries it again. `form` must stay
+  /// valid until the sample is given back. The last call counts.
   void keep_recoded(std::span<const std::byte> form);
   /// Pauses the stage's time until `go_on`, while other samples are made. The time so far is
   /// divided equally among `shared_by` samples. For `TransformWorker::make_interleaved`.
@@ -150,11 +150,11 @@ class SampleSource {
   virtual ~SampleSource() = default;
   /// Returns the next sample. The worker gives it back by `made` or `failed`; it is valid until
   /// then. The worker may hold up to `Transform::samples_at_once()` samples at a time. Returns null
-  /// if no sample is available now, and at the end. While a taken sample is not given back, null
-  /// does not mean the end: that sample may come again.
+  /// if no sample is available now, and at the end. While the worker holds a sample, null does not
+  /// mean the end, because `next` may return that sample again.
   virtual SampleTask* next() = 0;
-  /// Gives a sample back to the source, with the `Status` that `make` returned for it. The sample
-  /// may come again, with another record.
+  /// Gives a sample back to the source, with the `Status` that `make` returned for it. `next` may
+  /// return the sample again with another record.
   virtual void made(SampleTask& task, const Status& status) = 0;
   /// Gives back a sample whose making threw an exception. Call it in the exception's handler.
   /// Throws if the exception ends the run.
@@ -181,21 +181,21 @@ class TransformWorker {
   /// exception ends the run. All random numbers must come from `random`, so that the sample is a
   /// pure function of record, seed and position.
   virtual Status make(const Record& record, Random& random, Sample& sample) = 0;
-  /// Makes all samples of `source`, each as `make` does. The default makes one after the other. A
+  /// Makes all samples of `source`, each as `make` does. The default makes them one by one. A
   /// worker that interleaves several samples overrides this function. It pauses a sample
   /// (`Sample::pause`) while it works on another one.
   virtual void make_interleaved(SampleSource& source);
 };
 
-/// The part of a sample that depends on its record alone, not on seed and position. It can be
-/// cached for later epochs (`PipelineOptions::cache_bytes`).
+/// The part of a sample that depends only on its record, not on seed and position. It can be cached
+/// for later epochs (`PipelineOptions::cache_bytes`).
 struct CacheablePrefix {
   /// Bytes per record, the same number for all records; 0 = nothing can be cached.
   std::size_t bytes = 0;
   /// Fingerprint of everything that determines these bytes. Transforms with the same fingerprint
   /// share the cache.
   std::uint64_t fingerprint = 0;
-  /// Reason why nothing can be cached, a clause for people: "the recipe's ... is random".
+  /// Reason why nothing can be cached, as a clause for messages: "the recipe's ... is random".
   std::string why_none{};
 };
 
@@ -218,15 +218,15 @@ class Transform {
   /// Names of the stages that it measures separately, at least one; the report shows them.
   virtual std::vector<std::string> stages() const { return {"transform"}; }
   /// Fingerprint of everything that determines a sample: transforms with different fingerprints
-  /// make different samples of the same records. The fingerprint is part of a run's `State`.
-  /// nullopt, the default, is not compared.
+  /// make different samples of the same records. The fingerprint is part of a run's `State`. With
+  /// nullopt, the default, states are compared without the transform.
   virtual std::optional<std::uint64_t> fingerprint() const { return std::nullopt; }
   /// Description for the report: for an image transform its recipe, as JSON.
   virtual std::string description() const { return {}; }
   /// Name of the fingerprinted object, used in messages: "recipe" for an image transform.
   virtual std::string fingerprint_of() const { return "transform"; }
-  /// Transform of whole batches of its samples, unless `PipelineOptions::batch_transform` is set;
-  /// null by default. This transform's fingerprint includes that of the batch transform.
+  /// Transform of whole batches of its samples; null by default. `PipelineOptions::batch_transform`
+  /// replaces it. This transform's fingerprint includes that of the batch transform.
   virtual std::shared_ptr<const BatchTransform> batch_transform() const { return nullptr; }
   /// The part of its samples that its workers cache (`Sample::cached`); none by default. A
   /// transform that wraps another one may return the prefix of the wrapped one.
