@@ -11,29 +11,29 @@
 namespace MILLRACE_API millrace {
 
 /// The part of a `CropHeader` that describes the scan of a baseline JPEG. Offsets count from the
-/// header's begin. All numbers were checked when the crop was packed, the Huffman codes included.
-/// The scan's bytes are untrusted.
+/// begin of the header. The packer has checked all numbers and the Huffman codes. The scan's bytes
+/// are untrusted.
 struct CropScan {
-  /// A Huffman code as in the file: the numbers of codes of 1, 2 ... 16 bits, and their symbols.
+  /// A Huffman code as in the file: the number of codes of each length (1 to 16 bits), and their
+  /// symbols.
   struct Code {
     std::uint8_t counts[16] = {};
     std::uint8_t symbols[256] = {};
   };
 
-  /// MCUs of one row that can be decoded without those before them.
+  /// Adjacent MCUs of one row that can be decoded without the MCUs before them.
   struct Segment {
-    /// Place of the last MCU's end: at `end_bit`, with the end's predictors; at most 7 bits before;
-    /// or anywhere before.
+    /// Position at which the last MCU ends. `at_point`: at `end_bit`, with `end_predictors`.
+    /// `at_marker`: at most 7 bits before `end_bit`. `unknown`: at `end_bit` or before it.
     enum class End : std::uint16_t { at_point, at_marker, unknown };
 
-    /// Bits of the scan before the first MCU, and before the end.
+    /// Offsets of the first MCU and of the end, in bits of the packed scan.
     std::uint32_t begin_bit = 0;
     std::uint32_t end_bit = 0;
-    /// The DC coefficients before the first MCU, by component, modulo 2^16, and those after the
-    /// last one.
+    /// DC coefficients before the first MCU and after the last one, by component, modulo 2^16.
     std::uint16_t begin_predictors[3] = {};
     std::uint16_t end_predictors[3] = {};
-    /// The first MCU in the image, and the number of MCUs.
+    /// Column and row of the first MCU in the image, and the number of MCUs.
     std::uint16_t mcu_x = 0;
     std::uint16_t mcu_y = 0;
     std::uint16_t mcus = 0;
@@ -42,16 +42,17 @@ struct CropScan {
 
   static constexpr std::int32_t most_codes = 4;
 
-  /// 0: the crop has tiles of stored coefficients instead of a scan.
+  /// Number of segments. 0 = the crop has tiles of stored coefficients instead of a scan.
   std::int32_t segments = 0;
-  /// The segments, those of the most bits first.
+  /// Offset of the segments, which are sorted by length in bits, longest first.
   std::uint32_t segments_at = 0;
   std::int32_t codes = 0;
   std::uint32_t codes_at = 0;
-  /// By component: the numbers of its codes.
+  /// Indices of each component's codes in the list at `codes_at`.
   std::uint8_t dc_codes[3] = {};
   std::uint8_t ac_codes[3] = {};
-  /// The scan's bytes without the zeros that are stuffed after each FF, in words of 4 bytes.
+  /// Number and offset of the 4-byte words that hold the scan's bytes. The words do not have
+  /// markers, nor the zeros that the file has after each FF byte.
   std::uint32_t words = 0;
   std::uint32_t words_at = 0;
 };

@@ -15,31 +15,31 @@
 
 namespace MILLRACE_API millrace {
 
-/// Begin of a packed crop: one sample's input. The parts that it refers to follow, at offsets from
-/// its begin that are multiples of 4. A crop has either tiles of the record form `coefficients`
-/// (decode/coefficients/FORMAT.md) or a JPEG's entropy-coded data (`scan`). Their bytes are
-/// untrusted. All other numbers were checked when the crop was packed.
+/// Header of a packed crop, which is the input of one sample. The other parts follow it. Their
+/// offsets count from the begin of the header and are multiples of 4. A crop has either tiles of
+/// the record form `coefficients` (decode/coefficients/FORMAT.md) or a JPEG's entropy-coded data
+/// (`scan`). The bytes of tiles and scan are untrusted. The packer has checked all other numbers.
 struct CropHeader {
-  /// A component's tiles that the crop needs.
+  /// The tiles of one component that the crop needs.
   struct Plane {
-    /// In tiles of 8 blocks, and in rows of blocks, of the whole image.
+    /// Range of these tiles in the whole image. Columns count in tiles of 8 blocks, rows in blocks.
     std::int32_t first_tile = 0;
     std::int32_t tiles = 0;
     std::int32_t first_row = 0;
     std::int32_t rows = 0;
-    /// Offset of a u32 for each row: the row's offset. A row has the end of each tile as u32,
-    /// counted from the row's first tile, and then the tiles. 0 if the crop has a scan.
+    /// Offset of a list that has the offset of each row (u32). A row has the end of each tile (u32,
+    /// counted from the begin of its first tile), and then the tiles. 0 if the crop has a scan.
     std::uint32_t rows_at = 0;
     /// Quantisation steps, row by row.
     std::uint8_t steps[64] = {};
   };
   /// Weights of a resampling along one axis, in units of 2^-22.
   struct Axis {
-    /// Offset of an i32 for each pixel: the source pixel of its first weight, counted from the
-    /// crop's first one.
+    /// Offset of a list that has, for each output pixel, the source pixel of its first weight
+    /// (i32). Source pixels count from the crop's first pixel.
     std::uint32_t begins_at = 0;
-    /// Offset of the weights, i32: `taps` for each pixel, which begin `stride` weights apart.
-    /// Weights after a pixel's own ones are 0.
+    /// Offset of the weights (i32), `taps` for each output pixel. The weights of adjacent pixels
+    /// begin `stride` weights apart. If a pixel has fewer weights, zeros follow them.
     std::uint32_t weights_at = 0;
     std::int32_t taps = 0;
     std::int32_t stride = 0;
@@ -48,17 +48,17 @@ struct CropHeader {
   /// Limit on the crop's width before it is resized.
   static constexpr std::int32_t most_width = 4096;
 
-  /// Bytes of the whole packed crop.
+  /// Size of the whole packed crop.
   std::uint32_t bytes = 0;
   /// 1 (grey) or 3 (Y, Cb, Cr).
   std::int32_t components = 1;
-  /// Pixels per sample of chroma: 1 or 2.
+  /// Pixels per chroma sample along each axis: 1 or 2.
   std::int32_t across = 1;
   std::int32_t down = 1;
-  /// Size of the whole image's planes of chroma.
+  /// Size in samples of the whole image's chroma planes.
   std::int32_t chroma_width = 0;
   std::int32_t chroma_height = 0;
-  /// The part of the image that is resized, in its pixels.
+  /// Region of the image that is resized, in pixels.
   std::int32_t x = 0;
   std::int32_t y = 0;
   std::int32_t width = 0;
@@ -72,26 +72,26 @@ struct CropHeader {
   CropScan scan;
 };
 
-/// Arguments of a kernel that makes 8-bit RGB images. It expands tiles or decodes a scan. It
-/// transforms the coefficients to samples, makes the pixels that libjpeg-turbo makes, and resizes
-/// as Pillow does, to the bit. A flip is part of the packed weights.
+/// Arguments of a kernel that makes 8-bit RGB images. The kernel expands tiles or decodes a scan,
+/// transforms the coefficients to samples, converts these to pixels, and resizes. The result equals
+/// that of libjpeg-turbo and Pillow to the bit. The packed weights include flips.
 struct CropWork {
   static constexpr const char* kernel = "crop";
 
-  /// The samples' inputs: packed crops, or the images themselves.
+  /// Inputs of the samples: packed crops, or finished images.
   const std::byte* inputs = nullptr;
-  /// One value per sample: the place of its input, in units of `input_unit` bytes from `inputs`, or
-  /// `no_input`.
+  /// One value per sample: the offset of its input from `inputs`, in units of `input_unit` bytes,
+  /// or `no_input`.
   const std::uint32_t* offsets = nullptr;
-  /// One value per sample: 1 if its input is a packed crop, 0 if it is the image.
+  /// One value per sample: 1 if its input is a packed crop, 0 if it is a finished image.
   const std::uint8_t* packed = nullptr;
   /// [samples, height, width, 3]. Must not overlap the inputs.
   std::uint8_t* images = nullptr;
-  /// One value per sample, or null. Becomes 1 if tiles are corrupt, segments of a scan are
-  /// doubtful, the input is missing or the scratch is too small. The sample's image is then
-  /// unspecified.
+  /// One value per sample, or null. The kernel sets it to 1 if tiles are corrupt, segments of a
+  /// scan are doubtful, the input is missing or the scratch is too small. The sample's image is
+  /// then unspecified.
   std::uint8_t* marks = nullptr;
-  /// Scratch of all samples, one behind the other, aligned to 256 bytes. Its content is
+  /// Scratch memory of all samples, one after the other, each aligned to 256 bytes. Its content is
   /// unspecified.
   std::byte* scratch = nullptr;
   std::size_t scratch_bytes = 0;
@@ -99,8 +99,8 @@ struct CropWork {
   std::size_t samples = 0;
   std::int32_t height = 0;
   std::int32_t width = 0;
-  /// Threads that help with `run_on_host`; null = the calling thread works alone. They must outlive
-  /// the work.
+  /// Threads that help with `run_on_host`. Null = the calling thread works alone. The object must
+  /// outlive the work.
   HostWorkers* workers = nullptr;
 
   /// Alignment of the inputs in memory.
@@ -108,7 +108,7 @@ struct CropWork {
   static constexpr std::uint32_t no_input = UINT32_MAX;
   static constexpr std::size_t most_samples = 64;
 
-  /// Does the work in host memory: the reference for all devices.
+  /// Does the work in host memory. It is the reference for all devices.
   void run_on_host() const;
 };
 

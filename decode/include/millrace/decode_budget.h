@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory and the other limits of decoding.
+// Limits on the memory and cost of decoding.
 //
 // Threads: `DecodeBudget` is thread-safe. A reservation belongs to one thread at a time.
 #pragma once
@@ -15,40 +15,40 @@
 namespace MILLRACE_API millrace {
 
 /// Returns the default of `DecodeLimits::max_decode_bytes` for a process that may use
-/// `memory_bytes` bytes of memory. It is a quarter of them, at most 512 MiB. It is 512 MiB where
-/// the memory is unknown (0).
+/// `memory_bytes` bytes of memory. It is a quarter of this memory, at most 512 MiB. It is 512 MiB
+/// if the memory is unknown (0).
 constexpr std::uint64_t decode_bytes_for(std::uint64_t memory_bytes) {
   constexpr std::uint64_t most = std::uint64_t{512} << 20;
   return memory_bytes == 0 || memory_bytes / 4 > most ? most : memory_bytes / 4;
 }
-/// Returns that default for this process. The memory is the machine's, or the part of it that the
-/// process's control groups allow.
+/// Returns the same default for this process. Its memory is that of the machine, or less if the
+/// process's control groups allow less.
 std::uint64_t default_decode_bytes();
 
-/// Limits on the cost of a hostile or damaged image. An image beyond a limit is bad. The reason
-/// names the image's value, the limit and the limit's name here.
+/// Limits on the cost of a hostile or damaged image. An image beyond a limit is bad. The reason in
+/// its status names the image's value, the limit, and the limit's member name below.
 struct DecodeLimits {
   /// Pixels of an image, 1 to 250 million. A few hostile bytes can claim 65500 x 65500.
   std::uint64_t max_pixels = 100'000'000;
   /// Pixels for each byte of the file, at least 1. Huffman's code takes at least one bit for the 64
   /// pixels of a block. So a complete Huffman-coded image has at most 512 pixels for each byte.
   std::uint64_t max_pixels_per_byte = 1000;
-  /// Pixels of an image times its scans, at least 1. A scan of ten bytes makes the decoder walk
-  /// over the whole image.
+  /// Pixels of an image times its scans, at least 1. Even a scan of ten bytes can make the decoder
+  /// process every block of the image.
   std::uint64_t max_scan_pixels = 1'000'000'000;
-  /// Memory in bytes, at least 1, that the decoders of one budget may hold at once. Only images of
-  /// more than `DecodeBudget::small_bytes` count. An image that alone needs more than this limit is
-  /// bad. An image takes 3 bytes for each pixel of its region. An image stored in several scans
-  /// also takes 2 bytes for each pixel of each component as stored.
+  /// Memory in bytes, at least 1, that the decoders of one budget may hold at once. Only images
+  /// that need more than `DecodeBudget::small_bytes` count. An image that alone needs more than
+  /// this limit is bad. An image takes 3 bytes for each pixel of its region. An image stored in
+  /// several scans also takes 2 bytes for each pixel of each component as stored.
   std::uint64_t max_decode_bytes = default_decode_bytes();
 };
 
-/// The limits of several decoders, and the memory that they share. A decoder that needs much memory
-/// waits until the others have given back enough. Waiting is the only effect: whether an image is
-/// bad never depends on the other images in progress.
+/// The limits that several decoders have in common, and the memory that they share. A decoder that
+/// needs much memory waits until the others have given back enough. Waiting is the only effect:
+/// whether an image is bad never depends on the other images in progress.
 class DecodeBudget {
  public:
-  /// Images that need at most this much take nothing of the budget.
+  /// Images that need at most this many bytes take nothing from the budget.
   static constexpr std::uint64_t small_bytes = std::uint64_t{32} << 20;
 
   /// A share of a budget. The budget must outlive it. The destructor gives the share back.

@@ -30,10 +30,10 @@ enum class ImageKind {
   coefficients
 };
 
-/// The format's usual name: "JPEG", "PNG", "JPEG 2000", "PNM" ...; "unknown".
+/// Returns the format's usual name, such as "JPEG", "JPEG 2000" or "PNM", or "unknown".
 const char* to_string(ImageKind kind);
 
-/// Returns the kind of an encoded image by its first bytes. 16 bytes are enough.
+/// Determines the kind of an encoded image from its first bytes. 16 bytes are enough.
 ImageKind image_kind(std::span<const std::byte> encoded);
 
 /// Width and height in pixels.

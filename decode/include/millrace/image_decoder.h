@@ -2,8 +2,8 @@
 //
 // Decodes images and reads their headers.
 //
-// Threads and lifetimes: a decoder belongs to one thread at a time. The functions may be called
-// from any thread. The encoded bytes that `open` is given must stay valid until the next `open`.
+// Threads and lifetimes: a decoder belongs to one thread at a time. The free functions may be
+// called from any thread. The encoded bytes passed to `open` must stay valid until the next `open`.
 #pragma once
 
 #include <millrace/decode_budget.h>
@@ -31,9 +31,9 @@ struct ImageHeader {
   /// Components as stored: 1 is grey or a palette, 2 is grey and alpha, 3 is colour, 4 is CMYK or
   /// colour and alpha.
   int components = 0;
-  /// Name of the decoder, such as "libpng" or "libwebp (lossy)". A codec with several decoders also
-  /// says why it takes this one: "millrace", "libjpeg-turbo (arithmetic coding)". Where the first
-  /// one finds doubtful data, another one decides; `decode` and `check` then change the name to
+  /// Name of the decoder, such as "libpng" or "libwebp (lossy)". A codec with several decoders adds
+  /// the reason for its choice: "libjpeg-turbo (arithmetic coding)". If "millrace" finds doubtful
+  /// data, libjpeg-turbo decodes the image instead; `decode` and `check` then change the name to
   /// "libjpeg-turbo (doubtful data)". The text lives as long as the program.
   const char* decoder = "";
   /// Whether `decode` or `check` skipped stray bytes. `decoder` then says so, too:
@@ -43,16 +43,17 @@ struct ImageHeader {
   Size size() const { return {width, height}; }
 };
 
-/// Granularity of an image's index: several points in each row of its blocks, or one. `rows` takes
-/// fewer bytes and gains less. The difference grows with the image's width. For photographs 500
-/// pixels wide, `rows` takes an eighth of the bytes, and a crop takes 8% more time.
+/// Granularity of a seek index. `tiles` stores several points for each row of MCUs, `rows` stores
+/// one. `rows` takes fewer bytes and saves less time. The difference grows with the image's width.
+/// For photographs 500 pixels wide, `rows` takes an eighth of the bytes, and a crop takes 8% more
+/// time.
 enum class IndexPoints { tiles, rows };
 
-/// Takes the rows of a region's pixels in parts, from the top to the bottom.
+/// Receives the pixel rows of a region in parts, from the top to the bottom.
 class RowSink {
  public:
   virtual ~RowSink() = default;
-  /// The view is valid during the call.
+  /// Receives the next rows. The view is valid during the call.
   virtual void add(const PixelView& rows) = 0;
 
  protected:
@@ -62,11 +63,11 @@ class RowSink {
 };
 
 /// Decodes a region of an encoded image to 8-bit RGB. The pixels are those of Pillow's
-/// `convert("RGB")`, which drops alpha. It is the interface of the codecs: each kind of image has
-/// its codec in a folder of its own. One decoder decodes one image after the other. It keeps its
-/// handles, and scratch memory of up to `DecodeBudget::small_bytes`. Nothing else outlives an
-/// image, so a result does not depend on the images before. Lack of memory throws `std::bad_alloc`;
-/// it never makes an image bad.
+/// `convert("RGB")`, which drops alpha. Each kind of image has a codec that implements this
+/// interface, in its own folder. A decoder decodes one image after the other. Between images it
+/// keeps its handles and up to `DecodeBudget::small_bytes` of scratch memory, but nothing that
+/// could change the result of a later image. Lack of memory throws `std::bad_alloc`; the image is
+/// not bad then.
 class ImageDecoder {
  public:
   virtual ~ImageDecoder() = default;
@@ -77,60 +78,66 @@ class ImageDecoder {
   virtual const ImageHeader& header() const = 0;
 
   /// Decodes `region` of the opened image. `region` must lie inside the image and not be empty;
-  /// otherwise it throws `Error` (`invalid_argument`). `view` shows the pixels in the decoder's
-  /// scratch, until `close` or the next `open`. Returns a bad status if the data that it read is
-  /// truncated or corrupt; `view` is then empty. May be called once per `open`; a second call
-  /// throws `Error` (`invalid_argument`). Waits for its share of the budget, and keeps it as long
-  /// as the view.
+  /// otherwise it throws `Error` (`invalid_argument`). `view` refers to pixels in the decoder's
+  /// scratch memory, and is valid until `close` or the next `open`. Returns a bad status if the
+  /// data that was read is truncated or corrupt; `view` is then empty. May be called once per
+  /// `open`; a second call throws `Error` (`invalid_argument`). Waits until the budget has enough
+  /// memory, and keeps this memory as long as the view is valid.
   virtual Status decode(const Region& region, PixelView& view) = 0;
 
-  /// Decodes as `decode` does, and passes each row to `sink` once. A bad status may follow the
-  /// first rows. By default the region is decoded as a whole, and the sink gets all rows at once.
+  /// Decodes as `decode` does, and passes each row to `sink` once. Even if the status is bad,
+  /// `sink` may already have received rows. The default implementation decodes the whole region and
+  /// passes all rows at once.
   virtual Status decode_rows(const Region& region, RowSink& sink);
 
   /// Decodes as `decode` does, at 1/2, 1/4 or 1/8 of the image's resolution. `reduction` is 2, 4 or
-  /// 8; otherwise it throws `Error` (`invalid_argument`). The reduced sides are the image's divided
-  /// by `reduction`, rounded up. `region` lies in the reduced image. A codec that can decode only
-  /// the lower frequencies takes less time. Its pixels are then close to those of a resampled
-  /// image, but not equal. For other kinds the pixels are means of pixels.
+  /// 8; otherwise it throws `Error` (`invalid_argument`). The width and height of the reduced image
+  /// are those of the image divided by `reduction`, rounded up. `region` is a region of the reduced
+  /// image. A codec that can decode the lower frequencies alone takes less time. Its pixels are
+  /// then close to those of a resampled image, but not equal. Other codecs average blocks of
+  /// pixels.
   virtual Status decode_reduced(const Region& region, int reduction, PixelView& view) = 0;
 
-  /// Returns the interleaved decoding of the opened image, or null if its codec does not offer it.
-  /// Valid until the next `open`. Throws `Error` (`invalid_argument`) if no image is open.
+  /// Returns the interface for interleaved decoding of the opened image, or null if the codec does
+  /// not have it. The result is valid until the next `open`. Throws `Error` (`invalid_argument`) if
+  /// no image is open.
   virtual InterleavedDecoder* interleaved() { return nullptr; }
 
-  /// Uses an index of the opened image, and extends it. An index says where in the image's bytes
-  /// decoding can begin. A region that `decode` has read over before is then decoded faster. Pixels
-  /// and results are the same.
+  /// Uses a seek index of the opened image, and lets `decode` and `check` extend it. The index has
+  /// positions in the image's bytes at which decoding can begin. So regions in the part that the
+  /// index covers are decoded faster, with the same pixels and results.
   ///
-  /// `index` is the result of `new_index` for the same bytes, or empty. It need not outlive the
-  /// call. `checksum` is a checksum of the image's bytes: the same each time, and different for
-  /// each other image. nullopt: the XXH3-64 of the bytes, computed here. An index made with another
-  /// checksum, or a damaged one, counts as empty. `points` is the granularity of a new index. An
-  /// existing index keeps its own, and that of a progressive JPEG has rows.
+  /// `index` is a result of `new_index` for the same bytes, or empty. It is not used after the
+  /// call. `checksum` is a checksum of the image's bytes: the same at each call for this image, and
+  /// different for other images. nullopt = the XXH3-64 of the bytes, computed here. An index that
+  /// is damaged, or was made with another checksum, counts as empty. `points` is the granularity of
+  /// a new index. An existing index keeps its granularity, and the index of a progressive JPEG
+  /// always has rows.
   ///
-  /// Returns true if it uses the given index. Returns false if that index is empty or counts as
-  /// empty. For an image that cannot have an index it does nothing and returns false.
+  /// Returns true if the given index is used, and false if it is empty or counts as empty. For an
+  /// image that cannot have an index the call does nothing and returns false.
   virtual bool use_index(std::span<const std::byte> index,
                          std::optional<std::uint64_t> checksum = std::nullopt,
                          IndexPoints points = IndexPoints::tiles);
-  /// Returns the index after `use_index` and `decode` or `check`. The result is empty if they added
-  /// nothing to the given index, and from the second call on. Valid until the next `open`.
+  /// Returns the index as `decode` or `check` has extended it after `use_index`. Returns an empty
+  /// span if nothing was added, and at each further call. The result is valid until the next
+  /// `open`.
   virtual std::span<const std::byte> new_index();
 
-  /// Reads the opened image to its end without keeping pixels. Returns a bad status where a decode
-  /// of the whole image would. It is also bad if data is left after the last row, or if the end
-  /// itself is missing. After `use_index` it makes the index of the whole image; it is then also
-  /// bad if the given index differs. May be called once per `open`, instead of `decode`.
+  /// Reads the opened image to its end without keeping pixels. Returns a bad status if a decode of
+  /// the whole image would. The status is also bad if data is left after the last row, or if the
+  /// end of the image is missing. After `use_index` the call makes the index of the whole image.
+  /// The status is then also bad if the given index differs from this one. May be called once per
+  /// `open`, instead of `decode`.
   virtual Status check() = 0;
 
-  /// Writes the opened image to `form` in a form that `open` takes, too, and that is decoded faster
-  /// to the same pixels. Returns false if the image's kind has no such form, and for doubtful data.
-  /// Reads all of the image. May wait for the budget. The image stays open.
+  /// Recodes the opened image into `form`, which decodes faster to the same pixels. `open` accepts
+  /// the result like an image. Returns false if the image's kind has no such form, and for doubtful
+  /// data. Reads the whole image. May wait for the budget. The image stays open.
   virtual bool recode(std::vector<std::byte>& form);
 
   /// Ends the view, and gives the memory for a large image back to the budget. Other threads may
-  /// wait for that memory: call it after using a view, before waiting for anything.
+  /// wait for this memory, so call `close` after using a view and before any wait.
   virtual void close() = 0;
 
  protected:
@@ -139,14 +146,14 @@ class ImageDecoder {
   ImageDecoder& operator=(const ImageDecoder&) = default;
 };
 
-/// Makes a decoder for every supported kind of image. It recognises the kind by the first bytes,
-/// and makes the codec of that kind when it is first needed. Decoders of several threads that are
-/// given the same budget share its memory.
+/// Makes a decoder for all supported kinds of images. It recognises the kind by the first bytes,
+/// and creates a codec at the first image of its kind. Decoders with the same budget share its
+/// memory, also across threads.
 std::unique_ptr<ImageDecoder> make_image_decoder(
     std::shared_ptr<DecodeBudget> budget = std::make_shared<DecodeBudget>());
 
-/// Checks that `encoded` is of a kind that can be decoded. Its first 16 bytes are enough. The
-/// reason of a bad status names the image's kind and the supported ones.
+/// Checks that `encoded` has a kind that can be decoded. Its first 16 bytes are enough. The reason
+/// of a bad status names the image's kind and the supported ones.
 Status check_image_kind(std::span<const std::byte> encoded);
 
 /// The properties of an image that its file states, beyond the header that decoding needs. A member
@@ -164,16 +171,16 @@ struct ImageInfo : ImageHeader {
   std::optional<int> quality;
   /// EXIF orientation, 1 to 8, by EXIF or XMP; nullopt if the file does not state one.
   std::optional<int> orientation;
-  /// Blocks (MCUs) between restart markers; 0 = no restart markers.
+  /// Number of MCUs between restart markers; 0 = no restart markers.
   int restart_interval = 0;
   /// Bytes before the first pixel's data.
   std::size_t header_bytes = 0;
 };
 
 /// Reads an image's segments up to its first pixel. Decodes nothing. Returns a bad status, with the
-/// reason, where `check_image_kind` does and where these segments are corrupt or truncated; `info`
-/// is then unspecified. Images that cannot be decoded for another reason (12-bit or lossless JPEGs)
-/// are not bad here.
+/// reason, if `check_image_kind` does or if these segments are corrupt or truncated; `info` is then
+/// unspecified. Images that cannot be decoded for another reason (12-bit or lossless JPEGs) are not
+/// bad here.
 Status read_image_info(std::span<const std::byte> encoded, ImageInfo& info);
 
 }  // namespace millrace

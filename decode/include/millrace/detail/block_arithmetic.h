@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Integer arithmetic of blocks and pixels of a JPEG. Plain code on the host and CUDA kernels
-// (compiled by nvcc) use the same functions and get the same bits. For millrace's own folders; not
-// installed.
+// Integer arithmetic for the blocks and pixels of a JPEG. Scalar host code and CUDA kernels
+// (compiled by nvcc) call the same functions, so their results have the same bits. For millrace's
+// own folders; not installed.
 #pragma once
 
 #include <millrace/detail/pixel_arithmetic.h>
@@ -12,14 +12,14 @@
 
 namespace millrace::jpeg::idct {
 
-/// The factors are scaled by 2^13; the first pass keeps 2 bits more than the samples have.
+/// Fraction bits: 13 of the factors, and 2 of the first pass's results.
 inline constexpr int scale_bits = 13;
 inline constexpr int kept_bits = 2;
 inline constexpr int first_shift = scale_bits - kept_bits;
 inline constexpr int second_shift = scale_bits + kept_bits + 3;
 
-/// The factors of jidctint, and their sums. With these sums each output needs few products of
-/// pairs.
+/// Factors of libjpeg's jidctint.c, followed by their sums. With the sums, each output needs fewer
+/// products.
 inline constexpr int f0_298 = 2446, f0_390 = 3196, f0_541 = 4433, f0_765 = 6270, f0_899 = 7373,
                      f1_175 = 9633, f1_501 = 12299, f1_847 = 15137, f1_961 = 16069, f2_053 = 16819,
                      f2_562 = 20995, f3_072 = 25172;
@@ -37,7 +37,7 @@ inline constexpr int odd3_by_7 = -f0_899, odd3_by_1 = f1_501 - f0_899;
 
 namespace millrace::jpeg {
 
-/// Returns the low half of a sum or a product, as a 16-bit lane holds it.
+/// Returns the low 16 bits of a sum or product, as a 16-bit vector lane holds them.
 MILLRACE_HOST_DEVICE inline std::int16_t wrapped(int value) {
   return static_cast<std::int16_t>(value);
 }
@@ -51,7 +51,7 @@ MILLRACE_HOST_DEVICE inline std::uint8_t clamped(int value) {
   return static_cast<std::uint8_t>(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
-/// Adds two products. The sum wraps around as a 32-bit lane does.
+/// Returns a * by + b * times. Wraps around as a 32-bit vector lane does.
 MILLRACE_HOST_DEVICE inline int sum_of_products(int a, int by, int b, int times) {
   return static_cast<int>(static_cast<unsigned>(a) * static_cast<unsigned>(by) +
                           static_cast<unsigned>(b) * static_cast<unsigned>(times));
@@ -92,7 +92,7 @@ MILLRACE_HOST_DEVICE inline void transform_eight(std::int16_t* values, std::size
   }
 }
 
-/// Samples of chroma, or of luminance, around a region of an image.
+/// Samples of one component (luminance or chroma) of a part of an image.
 struct SamplePlane {
   const std::uint8_t* samples = nullptr;
   std::size_t stride = 0;
@@ -106,19 +106,19 @@ struct SamplePlane {
   }
 };
 
-/// Relation of an image's chroma to its pixels.
+/// Chroma subsampling of an image.
 struct ChromaGrid {
-  /// Pixels per sample: 1 or 2.
+  /// Pixels per chroma sample along each axis: 1 or 2.
   int across = 1;
   int down = 1;
-  /// Size of the whole image's planes of chroma.
+  /// Size in samples of the whole image's chroma planes.
   int width = 0;
   int height = 0;
 };
 
-/// Returns the chroma of a pixel as libjpeg-turbo's "fancy" upsampling makes it: 3 parts of the
-/// near sample and 1 part of the far one, along each axis with fewer samples than pixels. At the
-/// image's edge a sample is its own neighbour.
+/// Returns the chroma of a pixel as libjpeg-turbo's "fancy" upsampling makes it. Along each
+/// subsampled axis it is 3/4 of the nearer sample plus 1/4 of the farther one. At the image's edge
+/// a sample is its own neighbour.
 MILLRACE_HOST_DEVICE inline int smoothed_chroma(const SamplePlane& plane, const ChromaGrid& grid,
                                                 int x, int y) {
   const auto beside = [](int near_one, bool before, int count) {
@@ -148,7 +148,8 @@ struct Rgb {
   std::uint8_t red, green, blue;
 };
 
-/// Converts by the equations of JFIF 1.02 with 16 bits of fraction, as libjpeg-turbo does.
+/// Converts YCbCr to RGB by the equations of JFIF 1.02 with 16 bits of fraction, as libjpeg-turbo
+/// does.
 MILLRACE_HOST_DEVICE inline Rgb rgb_of(int light, int cb, int cr) {
   constexpr int half = 1 << 15;
   const int blue = cb - 128;

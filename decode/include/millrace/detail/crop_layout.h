@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Places of a packed crop's parts and of its scratch, for the host and for CUDA kernels. For
-// millrace's own folders; not installed.
+// Memory layout of a packed crop and of its scratch, for host code and CUDA kernels. For millrace's
+// own folders; not installed.
 #pragma once
 
 #include <millrace/crop_work.h>
@@ -12,10 +12,10 @@
 
 namespace millrace {
 
-/// Bytes of a tile's samples in each of 8 rows.
+/// Size of a tile in samples, which are bytes.
 inline constexpr std::int32_t tile_width = 64;
 inline constexpr std::int32_t tile_height = 8;
-/// Samples of a corrupt tile.
+/// Value of all samples of a corrupt tile.
 inline constexpr std::uint8_t grey_sample = 128;
 
 MILLRACE_HOST_DEVICE inline std::size_t image_bytes_of(const CropWork& work) {
@@ -28,7 +28,7 @@ MILLRACE_HOST_DEVICE inline const std::byte* input_of(const CropWork& work, std:
   return offset == CropWork::no_input ? nullptr
                                       : work.inputs + std::size_t{offset} * CropWork::input_unit;
 }
-/// Returns a sample's packed crop; null if its input is another.
+/// Returns a sample's packed crop; null if its input is not a packed crop.
 MILLRACE_HOST_DEVICE inline const CropHeader* crop_of(const CropWork& work, std::size_t sample) {
   return work.packed[sample] == 0 ? nullptr
                                   : reinterpret_cast<const CropHeader*>(input_of(work, sample));
@@ -43,8 +43,8 @@ MILLRACE_HOST_DEVICE inline std::size_t plane_stride(const CropHeader::Plane& pl
   return static_cast<std::size_t>(plane.tiles) * tile_width;
 }
 
-/// Returns the offset in a sample's scratch of a component's samples. That of the component after
-/// the last one is the offset of the rows between the passes.
+/// Returns the offset of a component's samples in the scratch of a sample. For `component` =
+/// `crop.components` it is the offset of the rows between the two resize passes.
 MILLRACE_HOST_DEVICE inline std::size_t plane_at(const CropHeader& crop, std::int32_t component) {
   const auto bytes = [&](std::int32_t n) {
     return n < component ? plane_stride(crop.planes[n]) *
@@ -54,10 +54,10 @@ MILLRACE_HOST_DEVICE inline std::size_t plane_at(const CropHeader& crop, std::in
   return bytes(0) + bytes(1) + bytes(2);
 }
 
-/// Samples' scratch begins at multiples of this, in bytes.
+/// Unit in bytes: the scratch of each sample begins at a multiple of it.
 inline constexpr std::size_t scratch_unit = 256;
 
-/// Returns the bytes of scratch for a crop that becomes `width` pixels wide.
+/// Returns the bytes of scratch for a crop that is resized to a width of `width` pixels.
 MILLRACE_HOST_DEVICE inline std::size_t crop_scratch_bytes(const CropHeader& crop,
                                                            std::int32_t width) {
   const std::size_t between = crop.vertical_first != 0 ? 0
@@ -66,7 +66,7 @@ MILLRACE_HOST_DEVICE inline std::size_t crop_scratch_bytes(const CropHeader& cro
   return plane_at(crop, crop.components) + between;
 }
 
-/// Returns the scratch of a sample, in units; 0 if it needs none.
+/// Returns the number of scratch units that a sample needs.
 MILLRACE_HOST_DEVICE inline std::uint32_t scratch_units(const CropWork& work, std::size_t sample) {
   const CropHeader* const crop = crop_of(work, sample);
   if (crop == nullptr) return 0;
@@ -74,22 +74,23 @@ MILLRACE_HOST_DEVICE inline std::uint32_t scratch_units(const CropWork& work, st
                                     scratch_unit);
 }
 
-/// Places for the samples of one of an MCU's blocks, for crops of a JPEG's scan.
+/// Location in the scratch of one block of an MCU, for crops that have a JPEG's scan.
 struct BlockPlace {
   /// Offset of the component's samples in the scratch.
   std::size_t at;
   std::size_t stride;
-  /// Blocks of the component from one MCU to the next, and the block's place in the first MCU of
-  /// the image, counted from the first block in the scratch.
+  /// Distance between adjacent MCUs (`across`, `down`), and position of the block of the image's
+  /// first MCU (`x`, `y`). The unit is a block of the component; positions count from the first
+  /// block in the scratch.
   std::int32_t across;
   std::int32_t down;
   std::int32_t x;
   std::int32_t y;
-  /// Blocks of the component in the scratch.
+  /// Size of the component's part in the scratch, in blocks.
   std::int32_t columns;
   std::int32_t rows;
 
-  /// Returns whether the block of an MCU is in the scratch, and sets the offset of its samples.
+  /// Returns whether the block of this MCU is in the scratch. Sets `offset` to its samples' offset.
   MILLRACE_HOST_DEVICE bool find(std::int32_t mcu_x, std::int32_t mcu_y,
                                  std::size_t& offset) const {
     const std::int32_t column = mcu_x * across + x;
@@ -100,7 +101,7 @@ struct BlockPlace {
   }
 };
 
-/// Returns the place of an MCU's block number `block`.
+/// Returns the location of block number `block` of an MCU.
 MILLRACE_HOST_DEVICE inline BlockPlace block_place(const CropHeader& crop, std::int32_t block) {
   const std::int32_t light_blocks = crop.across * crop.down;
   const bool chroma = block >= light_blocks;
@@ -118,7 +119,7 @@ MILLRACE_HOST_DEVICE inline BlockPlace block_place(const CropHeader& crop, std::
           .rows = plane.rows};
 }
 
-/// The samples of a crop, as pixels of the image.
+/// Converts the samples of a crop to pixels. `at` takes a pixel's position in the whole image.
 struct CropPixels {
   jpeg::SamplePlane planes[3];
   jpeg::ChromaGrid grid;
@@ -144,7 +145,7 @@ struct CropPixels {
   }
 };
 
-/// A weighted sum of 8-bit values, in Pillow's integers.
+/// A weighted sum of 8-bit values, in Pillow's fixed-point arithmetic.
 struct WeightedSum {
   std::int32_t sum = 1 << 21;
 
@@ -166,8 +167,8 @@ struct WeightedPixels {
   }
 };
 
-/// The weights of one pixel along an axis. Calls `take` with the place of each source pixel, below
-/// `count`, and its weight.
+/// Calls `take` for each weight of output pixel `pixel` along an axis, with the position of the
+/// source pixel and the weight. Skips positions from `count` on.
 template <typename Take>
 MILLRACE_HOST_DEVICE void for_each_weight(const CropHeader& crop, const CropHeader::Axis& axis,
                                           std::int32_t pixel, std::int32_t count,

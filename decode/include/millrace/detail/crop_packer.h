@@ -14,11 +14,11 @@
 
 namespace MILLRACE_API millrace {
 
-/// Weights of a resampling along one axis, as `CropHeader::Axis` has them.
+/// Weights of a resampling along one axis, in the layout of `CropHeader::Axis`.
 struct CropAxis {
-  /// One value per pixel.
+  /// Source pixel of the first weight, for each output pixel.
   std::span<const std::int32_t> begins;
-  /// `taps` values per pixel, which begin `stride` values apart.
+  /// `taps` values for each output pixel. Those of adjacent pixels begin `stride` values apart.
   std::span<const std::int32_t> weights;
   int taps = 0;
   int stride = 0;
@@ -33,7 +33,7 @@ struct Crop {
   bool vertical_first = false;
 };
 
-/// Packs crops of records of the form `coefficients`. It copies tiles without reading them. One
+/// Packs crops of records of the form `coefficients`. It copies tiles without reading them. For one
 /// thread at a time.
 class CropPacker {
  public:
@@ -48,14 +48,15 @@ class CropPacker {
   /// Size of the opened record's image.
   Size size() const;
 
-  /// Sets the bytes of a packed crop: 0 if it is wider than `CropHeader::most_width`, or needs more
-  /// than `most_scratch` bytes of scratch. Returns a bad status if the record is corrupt. Throws
-  /// `Error` (`invalid_argument`) if the region does not lie in the image.
+  /// Sets `bytes` to the size of the packed crop, or to 0 if the crop is wider than
+  /// `CropHeader::most_width`, or needs more than `most_scratch` bytes of scratch. Returns a bad
+  /// status if the record is corrupt. Throws `Error` (`invalid_argument`) if the region does not
+  /// lie in the image.
   Status measure(const Crop& crop, std::size_t most_scratch, std::size_t& bytes);
   /// Returns the bytes of scratch for the crop that was measured last.
   std::size_t scratch_bytes() const;
-  /// Packs the crop that was measured last to `to`, which is aligned to `CropWork::input_unit`. Its
-  /// weights must still be valid.
+  /// Packs the crop that was measured last to `to`, which is aligned to `CropWork::input_unit`. The
+  /// crop's weights must still be valid.
   void pack(std::byte* to) const;
 
  private:

@@ -14,35 +14,37 @@
 
 namespace MILLRACE_API millrace {
 
-/// Vector code that is compiled for several instruction sets, with its self-check. Lives as long as
-/// the process.
+/// Vector code that is compiled for several instruction sets, and its self-check. Static: it exists
+/// as long as the process.
 struct VectorCode {
-  /// Runs the code on built-in data with the set that Highway chooses now. Returns whether the
-  /// result has the stored checksum. Must not call `use_right_set`.
+  /// Runs the code on built-in data, with the instruction set that Highway chooses at this time.
+  /// Returns whether the result has the stored checksum. Must not call `use_right_set`.
   bool (*is_right)();
-  /// Set after the check. Its release makes the chosen set visible to threads that acquire it.
+  /// True after the check. It is stored with release order, so a thread that loads it with acquire
+  /// order sees the chosen set.
   std::atomic<bool> checked = false;
 };
 
-/// Checks the set that Highway chooses, the better sets first. Ends with the first set that is
-/// right for all code checked so far. Wrong sets are disabled for the whole process, with a process
-/// warning. Throws `Error` (`internal`) if no compiled set is right.
+/// Checks `code` with the instruction sets that Highway can choose, best first. Stops at the first
+/// set that gives correct results for `code` and for all code checked before. Disables sets with
+/// wrong results for the whole process, and adds a process warning. Throws `Error` (`internal`) if
+/// no compiled set gives correct results.
 void check_instruction_set(VectorCode& code);
 
-/// Call before the code is used, per worker or per image. The first call checks the instruction set
-/// and takes less than 1 ms; the others read one flag.
+/// Checks `code` at the first call, which takes less than 1 ms. Later calls read one flag. Call it
+/// before using the code, once per worker or per image.
 inline void use_right_set(VectorCode& code) {
   if (!code.checked.load(std::memory_order_acquire)) check_instruction_set(code);
 }
 
 struct InstructionSets {
-  /// Highway's name: "AVX2".
+  /// Highway's name of the set in use, such as "AVX2".
   std::string used;
   /// Sets of this processor that failed a check, best first.
   std::vector<std::string> wrong{};
 };
 
-/// Returns the sets after the checks so far.
+/// Returns the result of all checks so far.
 InstructionSets instruction_sets();
 
 namespace jpeg {

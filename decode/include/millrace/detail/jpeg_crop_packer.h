@@ -12,8 +12,8 @@
 
 namespace MILLRACE_API millrace {
 
-/// Packs crops of baseline JPEGs by their seek index. It copies the entropy-coded data that a crop
-/// needs and decodes nothing. One thread at a time.
+/// Packs crops of baseline JPEGs, located by the seek index. It copies the entropy-coded data that
+/// a crop needs and decodes nothing. For one thread at a time.
 class JpegCropPacker {
  public:
   JpegCropPacker();
@@ -23,19 +23,21 @@ class JpegCropPacker {
 
   /// Takes the image that a decoder has opened and the index that it uses
   /// (`ImageDecoder::use_index`). Returns false if the image cannot be packed: it is not a baseline
-  /// JPEG of one scan, has no index, has more than `CropScan::most_codes` Huffman codes or corrupt
-  /// ones. Also if it has restart markers in each row, and an index that does not reach its end:
-  /// the decoder does not use such an index. The image must stay open for `measure`.
+  /// JPEG of one scan, has no index, or has corrupt or more than `CropScan::most_codes` Huffman
+  /// codes. Also returns false for an image with restart markers in each row whose index does not
+  /// reach its end, since the decoder does not use such an index. The image must stay open for
+  /// `measure`.
   bool open(ImageDecoder& decoder);
 
-  /// Returns the bytes of a packed crop. Returns 0 where `CropPacker::measure` sets 0 bytes, and if
-  /// the index does not have the crop's last tile, or the data has other markers than a valid scan.
-  /// Throws `Error` (`invalid_argument`) if the region does not lie in the image.
+  /// Returns the bytes of the packed crop. Returns 0 in the cases in which `CropPacker::measure`
+  /// sets 0 bytes. Also returns 0 if the index lacks the crop's last tile, if the data has other
+  /// markers than a valid scan, or if the scan has 256 MiB or more. Throws `Error`
+  /// (`invalid_argument`) if the region does not lie in the image.
   std::size_t measure(const Crop& crop, std::size_t most_scratch);
   /// Returns the bytes of scratch for the crop that was measured last.
   std::size_t scratch_bytes() const;
-  /// Packs the crop that was measured last to `to`, which is aligned to `CropWork::input_unit`. Its
-  /// weights must still be valid. The image need not be open any more.
+  /// Packs the crop that was measured last to `to`, which is aligned to `CropWork::input_unit`. The
+  /// crop's weights must still be valid. The image may be closed.
   void pack(std::byte* to) const;
 
  private:

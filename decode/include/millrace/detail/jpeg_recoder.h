@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JPEG files as records of their coefficients, and back. For millrace's own folders; not installed.
+// Conversion of JPEG files to records of their coefficients, and back. For millrace's own folders;
+// not installed.
 #pragma once
 
 #include <millrace/decode_budget.h>
@@ -14,9 +15,9 @@
 
 namespace MILLRACE_API millrace {
 
-/// Recodes images, one after the other. Reusable; not for two threads at once. Lack of memory
-/// throws `std::bad_alloc`. A large image waits for the budget (`DecodeBudget::take`): close an
-/// image that holds a share of the same budget before a call.
+/// Recodes images, one after the other. For one thread at a time. Lack of memory throws
+/// `std::bad_alloc`. Calls for a large image wait for the budget (`DecodeBudget::take`). Before
+/// such a call, close images of this thread that hold a share of the same budget.
 class JpegRecoder {
  public:
   explicit JpegRecoder(std::shared_ptr<DecodeBudget> budget);
@@ -24,17 +25,18 @@ class JpegRecoder {
   JpegRecoder& operator=(const JpegRecoder&) = delete;
   ~JpegRecoder();
 
-  /// Makes a record of the form `coefficients` from a JPEG file, and restores the file from it.
-  /// Returns a bad status, with the reason, for a file that must stay a JPEG: it is corrupt, its
-  /// pixels need libjpeg-turbo, or the restored file would differ.
+  /// Makes a record of the form `coefficients` from a JPEG file. As a check it restores the file
+  /// from the record. Returns a bad status, with the reason, for a file that must stay a JPEG: it
+  /// is corrupt, its pixels need libjpeg-turbo, or the restored file would differ.
   Status store(std::span<const std::byte> jpeg, std::vector<std::byte>& record);
 
-  /// Makes a record of the pixels alone: decoders make of it the pixels of the file, but the file
-  /// cannot be restored. It takes less time than `store`. Returns a bad status for a file that the
-  /// stages of this project do not decode completely, whose pixels need libjpeg-turbo.
+  /// Makes a record that decodes to the pixels of the file, but from which the file cannot be
+  /// restored. Takes less time than `store`. Returns a bad status if millrace's own decoder cannot
+  /// decode the whole file or skips stray bytes in it. Such a file must stay a JPEG.
   Status store_pixels(std::span<const std::byte> jpeg, std::vector<std::byte>& record);
 
-  /// Makes the original file from a record. Returns a bad status for a corrupt record.
+  /// Restores the original file from a record of `store`. Returns a bad status for a corrupt
+  /// record.
   Status restore(std::span<const std::byte> record, std::vector<std::byte>& jpeg);
 
  private:

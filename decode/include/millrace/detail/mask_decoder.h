@@ -27,11 +27,10 @@ struct MaskView {
   Size size;
 };
 
-/// Decodes masks, one after the other. Reusable; not for two threads at once. Values are those of
-/// `numpy.array(PIL.Image.open(file))`. For a palette they are the indices, also those without a
-/// colour. For grey they are the values: those of 2 and 4 bits are scaled to 0 to 255, those of one
-/// bit are 0 and 1. Rows are in the order of the file: an orientation and transparency (tRNS) are
-/// ignored.
+/// Decodes masks, one after the other. For one thread at a time. Values equal those of
+/// `numpy.array(PIL.Image.open(file))`. In a mask with a palette they are the palette indices, even
+/// those without a colour. In a grey mask they are the samples: 2 and 4 bits are scaled to 0 to
+/// 255, and 1 bit gives 0 or 1. Orientation and transparency (tRNS) are ignored.
 class MaskDecoder {
  public:
   explicit MaskDecoder(std::shared_ptr<DecodeBudget> budget);
@@ -40,18 +39,18 @@ class MaskDecoder {
   ~MaskDecoder();
 
   /// Decodes the whole mask of an image of `size`, up to the end of the file. Returns a bad status,
-  /// with the reason, if the bytes are not a PNG, corrupt, truncated, or coloured. Corruption is
-  /// found anywhere, since each chunk has a checksum. A mask of a size other than `size` is bad;
-  /// its header is enough to see that, before memory is taken. So is a mask of more than
-  /// `max_pixels`, or one that takes more memory than `max_decode_bytes`. The other limits do not
-  /// apply: a mask has the size of its image, and an empty mask has more pixels per byte than any
-  /// photograph. The view is valid until the next call or `close`.
+  /// with the reason, if the bytes are not a PNG, are corrupt or truncated, or have colours or
+  /// alpha. Corruption is found anywhere in the file, since each chunk has a checksum. The status
+  /// is also bad if the mask's size is not `size`, or if the mask exceeds `max_pixels` or
+  /// `max_decode_bytes`. These checks read the header alone and take no memory. Other limits do not
+  /// apply, since a mask with a single value has more pixels per byte than any photograph. The view
+  /// is valid until the next call or `close`.
   ///
   /// A mask of over 16 megapixels waits for the budget (`DecodeBudget::take`). Close an image that
   /// holds a share of the same budget before the call. Throws `std::bad_alloc`.
   Status decode(std::span<const std::byte> encoded, Size size, MaskView& view);
 
-  /// Gives its memory back to the budget.
+  /// Ends the view, and gives its memory back to the budget.
   void close();
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entropy decoding of a packed scan (`CropScan`). Plain code on the host and CUDA kernels use the
-// same functions and get the same coefficients. For millrace's own folders; not installed.
+// Entropy decoding of a packed scan (`CropScan`). Scalar host code and CUDA kernels call the same
+// functions, so they get the same coefficients. For millrace's own folders; not installed.
 //
-// The scan is untrusted. Each symbol takes a bit or more, and a block has at most 64 symbols. So
-// every call ends. Bits after the last word are 0.
+// The scan is untrusted. Decoding it always terminates, since each symbol takes at least one bit
+// and a block has at most 64 symbols. Bits after the last word are read as 0.
 #pragma once
 
 #include <millrace/detail/scan_tables.h>
@@ -13,7 +13,7 @@
 
 namespace millrace::jpeg {
 
-/// The next bits of a scan, in two words.
+/// Reads a scan bit by bit. Two words hold the next bits.
 class WordBits {
  public:
   MILLRACE_HOST_DEVICE WordBits(const std::uint32_t* words, std::uint32_t count, std::uint32_t bit)
@@ -25,7 +25,7 @@ class WordBits {
   MILLRACE_HOST_DEVICE std::uint32_t peek() const {
     return high_ << used_ | low_ >> 1U >> (31U - used_);
   }
-  /// Takes less than 32 bits.
+  /// Skips `bits` bits, at most 31.
   MILLRACE_HOST_DEVICE void consume(std::uint32_t bits) {
     used_ += bits;
     if (used_ < 32) return;
@@ -33,7 +33,7 @@ class WordBits {
     high_ = low_;
     low_ = load();
   }
-  /// Returns the number of bits before the next one.
+  /// Returns the offset of the next bit, counted from the scan's first bit.
   MILLRACE_HOST_DEVICE std::uint32_t position() const { return (next_ - 2) * 32 + used_; }
 
  private:
@@ -48,22 +48,22 @@ class WordBits {
   std::uint32_t next_;
   std::uint32_t high_ = 0;
   std::uint32_t low_ = 0;
-  /// Bits of `high_` that are taken.
+  /// Number of bits of `high_` that are consumed.
   std::uint32_t used_;
 };
 
-/// Returns the value of the first `size` bits, at most 15, in the encoding of differences and
-/// coefficients (ITU-T T.81, F.1.2.1).
+/// Decodes a DC difference or AC coefficient from the first `size` bits, at most 15 (ITU-T T.81,
+/// F.1.2.1).
 MILLRACE_HOST_DEVICE inline std::int32_t extended(std::uint32_t bits, std::uint32_t size) {
   const auto stored = static_cast<std::int32_t>(bits >> 1U >> (31U - size));
   const std::int32_t below = bits >> 31U == 0 ? (1 << size) - 1 : 0;
   return stored - below;
 }
 
-/// Decodes an MCU. `predictors` are the DC coefficients before it and then those after it. Calls
-/// `put(block, component, zigzag_index, value)` for each stored coefficient. Returns false for data
-/// that a valid scan does not have. One loop takes all symbols, so that the lanes of a warp meet at
-/// each symbol, not at each block.
+/// Decodes an MCU. `predictors` has the DC coefficients before the MCU; the call updates them. It
+/// calls `put(block, component, zigzag_index, value)` for each stored coefficient. Returns false
+/// for invalid data. A single loop over the symbols of all blocks lets the threads of a warp
+/// converge after each symbol instead of each block.
 template <typename Put>
 MILLRACE_HOST_DEVICE bool decode_mcu(const ScanTables& tables, WordBits& bits,
                                      std::uint16_t* predictors, const Put& put) {
@@ -106,8 +106,8 @@ MILLRACE_HOST_DEVICE bool decode_mcu(const ScanTables& tables, WordBits& bits,
   return true;
 }
 
-/// Returns whether a segment ends where it must, so that its coefficients are those that a decoder
-/// finds which has decoded the MCUs before it.
+/// Returns whether a decoded segment ends at the position and with the predictors that it must
+/// have. If it does not, a decoder that comes from the MCUs before might find other coefficients.
 MILLRACE_HOST_DEVICE inline bool ends_right(const CropScan::Segment& segment, const WordBits& bits,
                                             const std::uint16_t* predictors) {
   using End = CropScan::Segment::End;

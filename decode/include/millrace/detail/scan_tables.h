@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Huffman tables of a packed scan (`CropScan`), for the host and for CUDA kernels. For millrace's
-// own folders; not installed.
+// Huffman tables of a packed scan (`CropScan`), for host code and CUDA kernels. For millrace's own
+// folders; not installed.
 #pragma once
 
 #include <millrace/crop_work.h>
@@ -12,22 +12,22 @@
 
 namespace millrace::jpeg {
 
-/// Table of a Huffman code. An entry has the code's length in its high byte and the symbol in its
-/// low byte.
+/// Look-up table of a Huffman code. An entry has the code's length in its high byte and the symbol
+/// in its low byte.
 struct SymbolTable {
   static constexpr unsigned index_bits = 9;
   static constexpr unsigned most_bits = 16;
   static constexpr unsigned long_lengths = most_bits - index_bits;
 
-  /// Indexed by the next bits; 0 if the code is longer or does not exist.
+  /// Entries, indexed by the next `index_bits` bits. 0 = the code is longer or does not exist.
   std::uint16_t entries[1U << index_bits];
-  /// For each longer length: the first code after those of the length, and the number to add to a
-  /// code to get its symbol's index.
+  /// For each code length above `index_bits`: `ends` has the last code of this length plus 1, and
+  /// `offsets` has the number to add to a code to get the index of its symbol.
   std::int32_t ends[long_lengths];
   std::int32_t offsets[long_lengths];
   std::uint8_t symbols[256];
 
-  /// Makes the parts of the table that thread `thread` of `threads` makes.
+  /// Makes one thread's part of the table. `threads` threads, numbered from 0, make it together.
   MILLRACE_HOST_DEVICE void make(const CropScan::Code& code, unsigned thread, unsigned threads) {
     for (unsigned index = thread; index < 1U << index_bits; index += threads)
       entries[index] = entry_of(code, index);
@@ -44,7 +44,7 @@ struct SymbolTable {
       offsets[length - index_bits - 1] = offset;
     }
   }
-  /// Returns the entry of the code at the highest bits of `bits`; 0 for an unknown code.
+  /// Returns the entry of the code in the highest bits of `bits`; 0 for an unknown code.
   MILLRACE_HOST_DEVICE std::uint32_t find(std::uint32_t bits) const {
     const std::uint32_t entry = entries[bits >> (32 - index_bits)];
     return entry != 0 ? entry : find_long(bits);
@@ -76,18 +76,18 @@ struct SymbolTable {
   }
 };
 
-/// The tables of a scan, and the blocks of its MCUs.
+/// The Huffman tables of a scan, and the layout of its MCUs.
 struct ScanTables {
   static constexpr unsigned most_blocks = 6;
 
-  /// The blocks of an MCU, and how many of them are luminance. The others are Cb and Cr.
+  /// Number of blocks in an MCU, and number of luminance blocks. The other blocks are Cb and Cr.
   std::uint32_t blocks;
   std::uint32_t light_blocks;
   std::uint8_t dc_codes[3];
   std::uint8_t ac_codes[3];
   SymbolTable codes[CropScan::most_codes];
 
-  /// Makes the parts that thread `thread` of `threads` makes.
+  /// Makes one thread's part, as `SymbolTable::make` does.
   MILLRACE_HOST_DEVICE void make(const CropHeader& crop, const CropScan::Code* packed,
                                  unsigned thread, unsigned threads) {
     for (std::int32_t n = 0; n < crop.scan.codes; ++n) codes[n].make(packed[n], thread, threads);
