@@ -16,15 +16,16 @@ namespace MILLRACE_API millrace {
 
 /// Changes brightness, contrast, saturation and hue, in random order: torchvision's `ColorJitter`.
 struct ColorJitter {
-  /// Factors from 0 to 1,000,000. The range [1, 1] leaves a property unchanged.
+  /// Factors from 0 to 1,000,000. The range [1, 1] leaves the property unchanged.
   Range brightness{1, 1};
   Range contrast{1, 1};
   Range saturation{1, 1};
-  /// Shares of the circle of hues, -0.5 to 0.5. The range [0, 0] leaves the hue unchanged.
+  /// Shifts of the hue, -0.5 to 0.5 of the colour circle. The range [0, 0] leaves the hue
+  /// unchanged.
   Range hue{0, 0};
 
-  /// Makes the ranges of torchvision's single numbers: factors from max(0, 1 - x) to 1 + x, and
-  /// shares of the circle from -x to x.
+  /// Makes the ranges that torchvision makes of single numbers x: factors from max(0, 1 - x) to 1 +
+  /// x, and shifts of the hue from -x to x.
   static ColorJitter of(double brightness, double contrast = 0, double saturation = 0,
                         double hue = 0) {
     const auto around = [](double reach) { return Range{std::max(0.0, 1 - reach), 1 + reach}; };
@@ -35,17 +36,17 @@ struct ColorJitter {
 /// Sets all three channels to the luma: torchvision's `Grayscale(3)`.
 struct Grayscale {};
 
-/// Does the same with probability `p`: torchvision's `RandomGrayscale`.
+/// Does what `Grayscale` does, with probability `p`: torchvision's `RandomGrayscale`.
 struct RandomGrayscale {
   double p = 0.1;
 };
 
-/// Blurs the image: torchvision's `GaussianBlur`. About one level of 100,000 differs by 1, where
-/// torchvision's value lies next to a half. The order of torchvision's float32 sums is that of its
-/// convolution library. A kernel wider than the image reflects the image repeatedly, where
-/// torchvision fails.
+/// Blurs the image: torchvision's `GaussianBlur`. About one level in 100,000 differs from
+/// torchvision's by 1, since the order of torchvision's float32 sums depends on its convolution
+/// library. If the kernel is wider than the image, torchvision fails; here the image is reflected
+/// repeatedly.
 struct GaussianBlur {
-  /// Width and height in pixels, odd, 1 to 1023. Required.
+  /// Width and height of the kernel in pixels, odd, 1 to 1023. Required.
   int kernel_size = 0;
   /// Standard deviation in pixels, 0.001 to 1000.
   Range sigma{0.1, 2.0};
@@ -86,7 +87,8 @@ struct RandomInvert {
 
 /// Sharpens or smooths the image, with probability `p`: torchvision's `RandomAdjustSharpness`.
 struct RandomAdjustSharpness {
-  /// 0 gives the smoothed image, 1 the image, 2 twice the sharpness; 0 to 1,000,000. Required.
+  /// 0 gives a smoothed image, 1 the unchanged image, 2 twice the sharpness; 0 to 1,000,000.
+  /// Required.
   double sharpness_factor = -1;
   double p = 0.5;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pure functions on values: they may be called from any thread.
+// Geometry of crops, resizes and turns. The functions are pure: any thread may call them.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -19,10 +19,10 @@ struct Range {
 
 /// Draws a box as torchvision's `RandomResizedCrop.get_params` does. It tries up to ten boxes.
 /// Their area is uniform in `scale` (share of the image's area). The logarithm of their aspect
-/// ratio (width / height) is uniform between the logarithms of `ratio`. If none fits, it takes the
-/// largest centred box within the ratios. `draw` returns numbers uniform in [0, 1). They are
-/// consumed in torchvision's order: area and ratio for each attempt, then top and left of the box
-/// that fits. The box is inside the image and not empty. Source:
+/// ratio (width / height) is uniform between the logarithms of `ratio`. If no box fits, it takes
+/// the largest centred box within the ratios. `draw` must return numbers uniform in [0, 1). The
+/// function calls it in torchvision's order: area and ratio for each attempt, then top and left of
+/// the box that fits. The box is inside the image and not empty. Source:
 /// torchvision/transforms/transforms.py.
 Region random_resized_crop(Size image, Range scale, Range ratio,
                            const std::function<double()>& draw);
@@ -30,17 +30,16 @@ Region random_resized_crop(Size image, Range scale, Range ratio,
 /// Returns the size of `image` with its shorter side resized to `shorter`. It rounds down, as
 /// torchvision's `Resize(int)` does.
 Size resize_shorter(Size image, int shorter);
-/// Does the same if the longer side is then at most `max_size`. Otherwise the longer side is
-/// `max_size`.
+/// Does the same, but resizes the longer side to `max_size` if it would be longer.
 Size resize_shorter(Size image, int shorter, int max_size);
 
-/// Returns the place of a centred window of `crop` in `image`, as torchvision's `CenterCrop` does.
-/// x or y is negative where the image is smaller than the window and is padded.
+/// Returns the centred window of size `crop` in `image`, as torchvision's `CenterCrop` does. x or y
+/// is negative if the image is smaller than the window, and is then padded.
 Region center_crop(Size image, Size crop);
 
-/// Returns the place of one of the windows of torchvision's `FiveCrop` in `image`. `number` 0 to 3
-/// means the corners (top left, top right, bottom left, bottom right), 4 the centre. `crop` must
-/// not be larger than the image.
+/// Returns one of the five windows of torchvision's `FiveCrop` in `image`. `number` 0 to 3 means
+/// the corners (top left, top right, bottom left, bottom right), 4 the centre. `crop` must not be
+/// larger than the image.
 Region crop_of_five(Size image, Size crop, int number);
 
 /// The steps that make a stored image upright, in this order: exchange rows and columns, exchange
@@ -56,11 +55,11 @@ struct Turn {
 /// `ImageOps.exif_transpose`. Numbers outside 1 to 8 give no turn.
 Turn turn_of(int orientation);
 
-/// Returns the size of an image after the turn. It also gives the stored size from the upright
-/// size.
+/// Returns the size of an image after the turn. Given the upright size, it returns the stored size.
 Size turned(Size image, Turn turn);
 
-/// Returns the place in the stored image of a region of the upright image, whose size is `upright`.
+/// Converts a region of the upright image, whose size is `upright`, to a region of the stored
+/// image.
 Region stored_region(const Region& region, Size upright, Turn turn);
 
 }  // namespace millrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// mixup and CutMix: the samples of a batch mixed in pairs, with soft targets.
+// mixup and CutMix: they mix the samples of a batch in pairs and make soft targets.
 //
 // Threads and lifetimes: `Mix` is a value. Any number of threads and pipelines may share one
 // transform that was made from it.
@@ -20,9 +20,9 @@ enum class MixOn {
            ///< has the same bits
 };
 
-/// Parameters for mixing a batch's samples. Each batch draws whether it is mixed, and by which
-/// method: mixup (Zhang et al., 2018) or CutMix (Yun et al., 2019). The share of its own image that
-/// a sample keeps is drawn from Beta(alpha, alpha).
+/// Parameters for mixing a batch's samples. Random numbers decide for each batch whether it is
+/// mixed, and by which method: mixup (Zhang et al., 2018) or CutMix (Yun et al., 2019). The share
+/// that a sample keeps of its own image is drawn from Beta(alpha, alpha).
 struct Mix {
   /// Number of classes. Labels are 0 to classes - 1.
   int classes = 0;
@@ -30,7 +30,7 @@ struct Mix {
   double mixup = 0.2;
   /// Alpha of CutMix, up to 100; 0 = never.
   double cutmix = 1.0;
-  /// Probability of CutMix if both methods are wanted.
+  /// Probability of CutMix if neither alpha is 0.
   double cutmix_share = 0.5;
   /// Probability that a batch is mixed.
   double p = 1.0;
@@ -44,8 +44,8 @@ struct Mix {
 ///     target  float32  [classes]   the share of each class, 1 in sum; 0 for samples not valid
 /// With `MixOn::device` the images stay unmixed, and it also adds
 ///     mix     int32    [5]         the device's work (`MixWork`).
-/// Sample n of N is mixed with sample N - 1 - n, if both are valid. mixup works on 8-bit pixels
-/// with a share rounded to 1/256; the targets use the rounded share. CutMix's box is drawn as
+/// Sample n of N is mixed with sample N - 1 - n, if both are valid. mixup mixes 8-bit pixels. Its
+/// share is rounded to 1/256, and the targets use the rounded share. CutMix's box is drawn as
 /// torchvision's `v2.CutMix` draws it, and the targets use the box's share of the image. Throws
 /// `Error` (`invalid_argument`) for values out of range. A label outside the classes ends the run.
 std::shared_ptr<const BatchTransform> mix_transform(const Mix& mix);

@@ -13,7 +13,7 @@
 
 namespace MILLRACE_API millrace {
 
-/// The filter of a resize: Pillow's filters. All but `nearest` are antialiased where the image
+/// Filter of a resize. The filters are Pillow's. All except `nearest` antialias where the image
 /// shrinks.
 enum class Interpolation { bilinear, bicubic, box, hamming, lanczos, nearest };
 
@@ -36,21 +36,21 @@ struct Colour {
 
 /// The resolution at which an image is decoded.
 enum class Resolution {
-  exact,    ///< its own: the pixels are those of Pillow's resize of the whole image
-  reduced,  ///< the lowest of 1/2, 1/4 and 1/8 that is not smaller than the output, if there is one
+  exact,    ///< full resolution: the pixels are those of Pillow's resize of the whole image
+  reduced,  ///< the lowest of 1/2, 1/4, 1/8 that is not below the resized image's size; else exact
 };
 
 /// The place where images are decoded, cropped and resized.
 enum class DecodeOn {
   worker,
-  device,  ///< those of stored or cached coefficients; the pixels have the same bits
+  device,  ///< the images that `Recipe::decode_on` lists; the pixels have the same bits
 };
 
 /// Resizes a random box of the image to the output: torchvision's `RandomResizedCrop`.
 struct RandomResizedCrop {
-  /// Share of the image's area.
+  /// Area of the box, as a share of the image's area.
   Range scale{0.08, 1.0};
-  /// Width / height.
+  /// Width / height of the box.
   Range ratio{3.0 / 4.0, 4.0 / 3.0};
   Interpolation interpolation = Interpolation::bilinear;
 };
@@ -60,11 +60,11 @@ struct RandomResizedCrop {
 struct Resize {
   int size = 256;
   Interpolation interpolation = Interpolation::bilinear;
-  /// Size to which the image is resized instead, whatever its proportions: torchvision's
-  /// `Resize((height, width))`. Empty: not used. In JSON it is "size": [width, height].
+  /// If not {0, 0}, the image is resized to this size instead, and its proportions may change:
+  /// torchvision's `Resize((height, width))`. In JSON it is "size": [width, height].
   Size exact{0, 0};
-  /// The largest length of the longer side. An image that would exceed it is made smaller. 0 = any
-  /// length. It must be above `size`, and cannot be given with `exact`.
+  /// Largest length of the longer side. An image that would exceed it is made smaller. 0 = any
+  /// length. It must be above `size`, and excludes `exact`.
   int max_size = 0;
 };
 
@@ -78,14 +78,14 @@ struct CenterCrop {};
 /// An image that is smaller than the output is a bad record.
 struct FiveCrop {};
 
-/// Takes these five windows and the five of the flipped image: torchvision's `TenCrop`. The flip is
-/// left to right, or top to bottom with `vertical_flip`. A sample's image then has the shape [10,
-/// height, width, 3].
+/// Takes the five windows of `FiveCrop`, and those of the flipped image: torchvision's `TenCrop`.
+/// The flip is left to right, or top to bottom with `vertical_flip`. A sample's image then has the
+/// shape [10, height, width, 3].
 struct TenCrop {
   bool vertical_flip = false;
 };
 
-/// The content of a padded image's border. The names are those of torchvision and `numpy.pad`.
+/// Content of a border. The names are those of torchvision and `numpy.pad`.
 enum class PaddingMode {
   constant,   ///< a colour
   edge,       ///< the outermost pixel, repeated
@@ -126,8 +126,8 @@ struct RandomCrop {
 /// The place where images are flipped.
 enum class FlipOn {
   worker,  ///< by the worker that makes the sample
-  device,  ///< by the device that converts it; needs `PipelineOptions::conversion`; the result has
-           ///< the same bits
+  device,  ///< by the device's conversion; needs `PipelineOptions::conversion`; the result has the
+           ///< same bits
 };
 
 /// Mirrors the image, left to right, with probability `p`: torchvision's `RandomHorizontalFlip`.
@@ -149,9 +149,9 @@ struct ResizedCrop {
   Interpolation interpolation = Interpolation::bilinear;
 };
 
-/// Turns the image upright, as its EXIF orientation says: Pillow's `ImageOps.exif_transpose`. It
-/// must be the first operation; the later ones see the upright image. torchvision's `ImageFolder`
-/// does not turn images, nor does a recipe without this operation.
+/// Turns the image upright by its EXIF orientation: Pillow's `ImageOps.exif_transpose`. It must be
+/// the first operation; later ones see the upright image. Without this operation images are not
+/// turned, as in torchvision's `ImageFolder`.
 struct ExifTranspose {};
 
 // The structs of all operations: those above, and those of millrace/colour_operations.h,
@@ -170,12 +170,12 @@ class Operation {
   MILLRACE_OPERATIONS(MILLRACE_OPERATION_CONSTRUCTOR)
 #undef MILLRACE_OPERATION_CONSTRUCTOR
 
-  /// Returns the operation as a recipe has it: {"op":"random_horizontal_flip","p":0.5}.
+  /// Returns the operation in the JSON of recipes: {"op":"random_horizontal_flip","p":0.5}.
   std::string to_json() const;
   /// For millrace's own code: the implementation.
   ImageOperation& held() const { return *held_; }
 
-  /// Whether both are the same operation with the same parameters.
+  /// Returns whether both are the same operation with the same parameters.
   friend bool operator==(const Operation& a, const Operation& b) {
     return a.to_json() == b.to_json();
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations that run other operations, and policies that draw the operations for a sample. These
-// are their parameters, in torchvision's names. They are values: they may be copied, and read from
-// any thread.
+// Parameters, in torchvision's names, of operations that run other operations, and of policies that
+// draw the operations for a sample. The structs are values: they may be copied, and read from any
+// thread.
 //
 // The pixels are those that torchvision makes of PIL images, to the bit. `interpolation` is
-// `nearest`, `bilinear` or `bicubic`, none of them antialiased. Pixels from outside the image have
-// the colour `fill`.
+// `nearest`, `bilinear` or `bicubic`, without antialiasing. Pixels from outside the image have the
+// colour `fill`.
 #pragma once
 
 #include <millrace/operation.h>
@@ -35,7 +35,7 @@ struct RandomChoice {
 /// reduced search space", 2019.
 struct RandAugment {
   int num_ops = 2;
-  /// Number of the magnitude, from 0 to `num_magnitude_bins` - 1.
+  /// Index of the magnitude, from 0 to `num_magnitude_bins` - 1.
   int magnitude = 9;
   /// 2 to 1000.
   int num_magnitude_bins = 31;
@@ -65,12 +65,12 @@ struct AutoAugment {
 };
 
 /// Mixes the image with `mixture_width` copies of it, each changed by a chain of operations:
-/// torchvision's `AugMix`. The operations here are those on PIL images. torchvision first turns
-/// such an image into a tensor, whose operations differ by a level or two. The mixture itself is
-/// torchvision's to the bit. Source: Hendrycks et al., "AugMix: A Simple Data Processing Method to
-/// Improve Robustness and Uncertainty", 2019.
+/// torchvision's `AugMix`. The operations run on 8-bit images, as torchvision's do on PIL images.
+/// torchvision's `AugMix` runs them on a tensor, so its levels differ by 1 or 2. The mixture itself
+/// equals torchvision's to the bit. Source: Hendrycks et al., "AugMix: A Simple Data Processing
+/// Method to Improve Robustness and Uncertainty", 2019.
 struct AugMix {
-  /// Number of the 10 magnitudes that may be drawn, 1 to 10.
+  /// The first `severity` of 10 magnitudes may be drawn; 1 to 10.
   int severity = 3;
   /// 1 to 100.
   int mixture_width = 3;
@@ -85,8 +85,8 @@ struct AugMix {
 };
 
 /// Makes the image grey, solarizes it from the level 128 on, or blurs it by Pillow's `GaussianBlur`
-/// with a radius of 0.1 to 2. Each has the same probability. DeiT III calls this 3-Augment. Source:
-/// Touvron et al., "DeiT III: Revenge of the ViT", 2022.
+/// with a radius of 0.1 to 2. The three have equal probabilities. DeiT III calls this 3-Augment.
+/// Source: Touvron et al., "DeiT III: Revenge of the ViT", 2022.
 struct ThreeAugment {};
 
 }  // namespace millrace

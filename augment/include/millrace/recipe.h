@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The image program as data.
+// Recipes: image transforms as data.
 //
 // A recipe is a value: it may be copied, and read from any thread.
 #pragma once
@@ -20,15 +20,15 @@ namespace MILLRACE_API millrace {
 /// A named recipe.
 struct RecipePreset {
   const char* name;
-  /// The model and purpose of the recipe, in a few words.
+  /// Model and purpose of the recipe, in a few words.
   const char* what;
 };
 
-/// Further images of a sample, made from the same record and the same decode: the local crops of
-/// DINO, for example.
+/// Further images of a sample, made from the same record, which is decoded only once. The local
+/// crops of DINO are an example.
 struct View {
-  /// The sample's field: uint8 [count, output.height, output.width, 3], without the first extent if
-  /// `count` is 1.
+  /// Name of the sample's field: uint8 [count, output.height, output.width, 3]. If `count` is 1,
+  /// the shape lacks this extent.
   std::string field;
   /// The number of images, 1 to 64. Each draws its own random numbers.
   int count = 1;
@@ -40,17 +40,17 @@ struct View {
 
 /// Random numbers for the operations on a further encoded image of a record.
 enum class Draws {
-  /// Those of "image". The sample shows the same part of both images, in fractions of their widths
-  /// and heights, with the same flips, warps and colours. Equal bytes give equal pixels. If the
-  /// images have other sizes, the part is resampled as a part of "image" is, to the same pixels of
-  /// the output. A part's edges may then lie between pixels.
+  /// The random numbers of "image". The sample shows the same part of both images, in fractions of
+  /// their widths and heights, with the same flips, warps and colours. Equal bytes give equal
+  /// pixels. If the two images differ in size, the part is resampled to the same pixels of the
+  /// output, and its edges may lie within pixels.
   same,
-  /// The image's own.
+  /// Random numbers of its own.
   own,
 };
 
-/// A further encoded image of each record: the other one of a pair, such as a depth map, a second
-/// exposure, or the positive of a query. The recipe's operations make it, as they make "image".
+/// A further encoded image of each record, which forms a pair with "image": a depth map, a second
+/// exposure, or the positive of a query. The operations of the recipe are applied to it, too.
 struct RecordImage {
   /// Its name in records and in samples. The sample's field has the shape of "image".
   std::string field;
@@ -58,47 +58,47 @@ struct RecordImage {
   friend bool operator==(const RecordImage&, const RecordImage&) = default;
 };
 
-/// The image program as data: a list of operations, in torchvision's names and order. The geometric
-/// ones (crops, resize) come first. They are folded into one region to decode and one resampling.
-/// One of them makes an image of the output's size. The other operations run in place on that
-/// image.
+/// An image transform as data: a list of operations, in torchvision's names and order. The
+/// geometric ones (crops, resize) come first. They are folded into one region to decode and one
+/// resampling. The last of them makes an image of the output's size. The other operations run in
+/// place on this image.
 struct Recipe {
   Size output{224, 224};
   std::vector<Operation> ops{RandomResizedCrop{}, RandomHorizontalFlip{}};
   Like like = Like::pillow_13;
-  /// Resolution at which images are decoded. `reduced` is faster and inexact where the part that is
-  /// resized is at least twice as wide and high as the output. Images that are turned upright, and
-  /// `nearest`, stay exact.
+  /// Resolution at which images are decoded. `reduced` is faster. It is inexact if the part to
+  /// resize is at least twice as wide and high as its new size. Images that must be turned, and the
+  /// filter `nearest`, stay exact.
   Resolution resolution = Resolution::exact;
   /// Place where images are decoded. With `device`, workers pack the coded data of crops, and the
-  /// device makes the pixels, with the same bits. This needs a conversion of "image". The data are
-  /// coefficients of a dataset of `pack --store coefficients` or of `PipelineOptions::cache_bytes`,
-  /// or a baseline JPEG with a seek index that reaches to the crop's end. Workers make all other
-  /// images, and those that are turned or padded, that have further operations on pixels, or whose
-  /// crop needs more than 8 MiB of scratch. `device` excludes `views`, operations that make several
-  /// images, `Resolution::reduced`, and mixing on workers. Samples that the device finds corrupt or
-  /// doubtful are made again by a worker's decoder.
-  /// The sample gets the field
+  /// device makes the pixels, with the same bits. This needs a conversion of "image". The coded
+  /// data are coefficients or a baseline JPEG. Coefficients come from `pack --store coefficients`
+  /// or from `PipelineOptions::cache_bytes`. A JPEG needs a seek index that reaches to the crop's
+  /// end. Workers make all other images. They also make images that are turned or padded, that have
+  /// further operations on pixels, or whose crop needs more than 8 MiB of scratch. `device`
+  /// excludes `views`, operations that make several images, `Resolution::reduced`, and mixing on
+  /// workers. If the device finds a sample corrupt or doubtful, a worker makes it again. The sample
+  /// gets the field
   ///     packed  uint8  scalar   1 if the device makes the image
   DecodeOn decode_on = DecodeOn::worker;
-  /// The further fields of records that a sample has; by default the label, if the records have
-  /// one. Masks, boxes and keypoints move with the pixels.
+  /// Fields of a sample besides its images, made from fields of the record. The default is the
+  /// label, if the records have one. Masks, boxes and keypoints move with the pixels.
   std::vector<Target> targets{{"label", StoredTarget{}}};
   /// Further images of each record. The field "image" has the same pixels with and without them.
   /// They exclude `mix`, masks, boxes and keypoints.
   std::vector<View> views{};
   /// Further encoded images of each record, at most 63. The field "image" has the same pixels with
-  /// and without them, and targets move with "image". A record with a bad one is bad as a whole.
-  /// They exclude `mix` and operations on the device. Caches and record hints serve "image" alone:
-  /// samples are not cached, and its recoded form and its seek index are used as without them.
+  /// and without them, and targets move with "image". If one of the images is bad, the record is
+  /// bad. They exclude `mix` and operations on the device. The sample cache is not used; cached
+  /// recoded records and seek indices serve "image" alone.
   std::vector<RecordImage> images{};
   /// Mixing of a batch's samples with each other; nullopt = none.
   std::optional<Mix> mix{};
 
   /// Returns the usual training recipe: random resized crop and flip.
   static Recipe train(int size = 224);
-  /// Returns the usual evaluation recipe: shorter side to size x 256 / 224 (rounded), centred
-  /// window.
+  /// Returns the usual evaluation recipe: it resizes the shorter side to size x 256 / 224
+  /// (rounded), and takes the centred window.
   static Recipe eval(int size = 224);
 
   /// Returns the recipes that well-known models were trained and evaluated with on ImageNet. Their
@@ -138,7 +138,7 @@ struct Recipe {
   std::string to_json() const;
 
   /// Checks the recipe. Throws `Error` (`invalid_argument`), which names the first value out of
-  /// range, or the operation that must not stand where it does.
+  /// range, or an operation at a position where it is not allowed.
   void validate() const;
 
   friend bool operator==(const Recipe&, const Recipe&) = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields of a sample besides its image, and how they move with the image. These are values:
+// Kinds of fields of a sample besides its image. Some move with the image. The structs are values:
 // they may be copied, and read from any thread.
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace MILLRACE_API millrace {
 
-/// A mask: a number for each pixel, of a class or an instance. The record's field is a PNG file,
-/// grey or with a palette, or the raw numbers. A PNG's values are those of
-/// `numpy.array(PIL.Image.open(...))`. Raw numbers have the type `dtype`, row after row. Either has
-/// the size of the image as stored. The sample's field is [output height, output width] of `dtype`.
-/// It is resampled as torchvision resamples masks, by torch's `nearest`.
+/// A mask: for each pixel the number of a class or an instance. The record's field is a PNG file,
+/// grey or with a palette, or the raw numbers. A PNG's numbers are those of
+/// `numpy.array(PIL.Image.open(...))`. Raw numbers have the type `dtype`, row after row. The mask
+/// must have the size of the image as stored. The sample's field is [output height, output width]
+/// of `dtype`. Masks are resampled by torch's `nearest`, as in torchvision.
 struct MaskTarget {
   /// `uint8` or `uint16`. A record with a number that does not fit is bad.
   DType dtype = DType::uint8;
@@ -38,63 +38,65 @@ enum class CoordinateUnit {
   fractions,  ///< fractions of its width and height
 };
 
-/// Boxes around things. The record's field has four float32 for each box, in the image as stored.
-/// The sample's field is float32 [max_length, 4] of varying length: left, top, right, bottom in
-/// pixels of the output. The boxes are clipped to the part that the sample shows. Those that are
-/// too small then are dropped, as torchvision's `SanitizeBoundingBoxes` does, together with the
-/// targets that are `of` them. A box that a warp turns becomes the upright box around it.
+/// Boxes around objects. The record's field has four float32 for each box; they refer to the image
+/// as stored. The sample's field is float32 [max_length, 4] of varying length: left, top, right,
+/// bottom in pixels of the output. The boxes are clipped to the part that the sample shows. Boxes
+/// that are then too small are dropped, as by torchvision's `SanitizeBoundingBoxes`. The keypoints
+/// and values that belong to them (`of`) are dropped, too. A box that a warp turns becomes the
+/// upright box around it.
 struct BoxesTarget {
-  /// The largest number of boxes of a record; a record with more is bad.
+  /// Largest number of boxes in a record. A record with more is bad.
   int max_length = 100;
   BoxFormat format = BoxFormat::xyxy;
   CoordinateUnit unit = CoordinateUnit::pixels;
-  /// The smallest width and height, in pixels, and the smallest area of a box that is kept.
+  /// Smallest width and height in pixels, and smallest area, of a box that is kept.
   double min_size = 1;
   double min_area = 1;
   friend bool operator==(const BoxesTarget&, const BoxesTarget&) = default;
 };
 
-/// Points. The record's field has float32 rows of x, y and, if `values` is 3, a number that is
-/// passed on unchanged. The sample's field is float32 [max_length, points, values] of varying
-/// length; the axis `points` is left out if it is 1. The coordinates are pixels of the output, as
-/// torchvision's `KeyPoints`, and may lie outside of it. A flip takes x to width - 1 - x.
+/// Points. The record's field has a row of float32 for each point: x, y and, if `values` is 3, a
+/// number that stays unchanged. The sample's field is float32 [max_length, points, values] of
+/// varying length; the axis `points` is left out if `points` is 1. The coordinates are pixels of
+/// the output, as in torchvision's `KeyPoints`, and may lie outside the output. A flip changes x to
+/// width - 1 - x.
 struct KeypointsTarget {
-  /// The largest number of things, with `points` points each, of a record; a record with more is
-  /// bad. If they are `of` boxes, the boxes' number applies.
+  /// Largest number of objects in a record, with `points` points each. A record with more is bad.
+  /// If `of` names boxes, their `max_length` applies instead.
   int max_length = 17;
   int points = 1;
   int values = 2;
   CoordinateUnit unit = CoordinateUnit::pixels;
-  /// The name of the boxes that these belong to, one to one. They are dropped with their boxes.
-  /// Empty: they belong to no boxes.
+  /// Field name of the boxes to which these objects belong, one to one. An object is dropped with
+  /// its box. Empty = the objects are independent of boxes.
   std::string of{};
   friend bool operator==(const KeypointsTarget&, const KeypointsTarget&) = default;
 };
 
-/// Values that do not move: labels of boxes, floats, multi-hot labels, text. The record's field has
-/// them little-endian, as x86 and ARM have them in memory.
+/// Values that do not move with the image: labels of boxes, floats, multi-hot labels, text. They
+/// are little-endian in the record's field, as in the memory of x86 and ARM.
 struct ValuesTarget {
   DType dtype = DType::int64;
   /// Shape of the field, or of one value if their number varies.
   Shape shape{};
-  /// The largest number of values, if it varies; the sample's field then has this axis before
-  /// `shape`. A record with more is bad. 0: the number does not vary, or the values are `of` boxes,
-  /// whose number applies.
+  /// Largest number of values, if the number varies. The sample's field then has this axis before
+  /// `shape`. A record with more is bad. 0 = the number is fixed, or `of` names boxes, whose
+  /// `max_length` applies.
   int max_length = 0;
   std::string of{};
   friend bool operator==(const ValuesTarget&, const ValuesTarget&) = default;
 };
 
-/// Values as a dataset's records have them, for a field that not every dataset has. If the records
-/// lack the field, samples lack it, too. An int64 stays a scalar. Any other value is the
-/// `ValuesTarget` that the dataset's `field_specs` describe, or otherwise the one that 8 records
-/// suggest; a text is uint8 of varying length. `recipe_for` looks at the dataset. Without a dataset
-/// this is an int64 scalar.
+/// Values of the type that the dataset's records have, for a field that not every dataset has.
+/// `recipe_for` determines the type from the dataset. If the records lack the field, samples lack
+/// it, too. An int64 stays a scalar. For any other value `recipe_for` makes a `ValuesTarget` from
+/// the dataset's `field_specs`, or else from 8 records; a text is uint8 of varying length. Without
+/// a dataset the type is an int64 scalar.
 struct StoredTarget {
   friend bool operator==(const StoredTarget&, const StoredTarget&) = default;
 };
 
-/// A field of records that samples have, and its kind.
+/// A field of the record from which a field of the sample is made, and its kind.
 struct Target {
   /// Its name in records and in samples.
   std::string field;

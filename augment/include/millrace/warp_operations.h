@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations that move or cover pixels of a sample's image; its size stays the same. These are
-// their parameters, in torchvision's names. They are values: they may be copied, and read from any
-// thread.
+// Parameters, in torchvision's names, of operations that move or cover pixels of a sample's image.
+// The image keeps its size. The structs are values: they may be copied, and read from any thread.
 //
 // The pixels are those that torchvision makes of PIL images, to the bit. `interpolation` is
-// `nearest`, `bilinear` or `bicubic`, none of them antialiased here. Pixels from outside the image
-// have the colour `fill`. JSON may give a range of degrees as one number: 15 is [-15, 15].
+// `nearest`, `bilinear` or `bicubic`, without antialiasing. Pixels from outside the image have the
+// colour `fill`. JSON may give a range of degrees as one number: 15 is [-15, 15].
 #pragma once
 
 #include <millrace/operation.h>
@@ -18,14 +17,15 @@ namespace MILLRACE_API millrace {
 /// Rotates, moves, scales and shears the image around its centre: torchvision's `RandomAffine`.
 /// Each parameter is drawn uniformly from its range.
 struct RandomAffine {
-  /// Clockwise, -360 to 360.
+  /// Angle of the rotation, clockwise, -360 to 360.
   Range degrees{0, 0};
-  /// The largest move left or right (share of the width), and the largest move up or down (share of
-  /// the height). Both are 0 to 1. The drawn move is rounded to whole pixels.
+  /// Largest shift to the left or right, as a share of the width, and largest shift up or down, as
+  /// a share of the height. Both are 0 to 1. The drawn shift is rounded to whole pixels.
   std::array<double, 2> translate{0, 0};
-  /// Factor for width and height, 0.001 to 1000.
+  /// Factor of both width and height, 0.001 to 1000.
   Range scale{1, 1};
-  /// Degrees along x and along y, -89 to 89. In JSON "shear" is one, two or four numbers.
+  /// Shear angles along x and along y in degrees, -89 to 89. In JSON "shear" is one, two or four
+  /// numbers.
   Range shear_x{0, 0};
   Range shear_y{0, 0};
   Interpolation interpolation = Interpolation::nearest;
@@ -34,7 +34,7 @@ struct RandomAffine {
 
 /// Rotates the image around its centre: torchvision's `RandomRotation` without `expand`.
 struct RandomRotation {
-  /// Counter-clockwise, -360 to 360.
+  /// Angle of the rotation, counter-clockwise, -360 to 360.
   Range degrees{0, 0};
   Interpolation interpolation = Interpolation::nearest;
   Colour fill{};
@@ -42,9 +42,9 @@ struct RandomRotation {
 
 /// Distorts the perspective with probability `p`: torchvision's `RandomPerspective`. Each corner
 /// moves inwards by up to `distortion_scale` / 2 of the sides, to a whole pixel. If three corners
-/// come to lie on one line, where torchvision fails, the image stays unchanged. The map's
-/// coefficients are those of torchvision 0.18 and later, to the bit, except where they are 0 apart
-/// from rounding errors.
+/// then lie on one line, torchvision fails; here the image stays unchanged. The coefficients of the
+/// map equal those of torchvision 0.18 and later to the bit. Coefficients that are 0 up to rounding
+/// errors may differ.
 struct RandomPerspective {
   double distortion_scale = 0.5;
   double p = 0.5;
@@ -63,9 +63,9 @@ enum class EraseOn {
 /// on 8-bit pixels, so `value` is a colour.
 struct RandomErasing {
   double p = 0.5;
-  /// Share of the image's area.
+  /// Area of the box, as a share of the image's area.
   Range scale{0.02, 0.33};
-  /// Height / width.
+  /// Height / width of the box.
   Range ratio{0.3, 3.3};
   Colour value{};
   /// An erasure on the device must be a recipe's last operation.

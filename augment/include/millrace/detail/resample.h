@@ -15,7 +15,7 @@
 
 namespace MILLRACE_API millrace {
 
-/// A part of an image whose edges need not lie between pixels.
+/// A part of an image, whose edges may lie within pixels.
 struct SourceBox {
   float left = 0;
   float top = 0;
@@ -23,8 +23,8 @@ struct SourceBox {
   float bottom = 0;
 };
 
-/// A resize of an image, or of its part `box`, to the size `to`. Only the pixels in `window`, which
-/// lies inside `to` and is not empty, are made.
+/// A resize of an image, or of its part `box`, to the size `to`. Makes only the pixels in `window`,
+/// which lies inside `to` and is not empty.
 struct Resampling {
   Size from;
   Size to;
@@ -33,15 +33,15 @@ struct Resampling {
   Like like = Like::pillow_13;
   /// Whether the window is made with its left and right exchanged.
   bool mirrored = false;
-  /// Whether it is made with its top and bottom exchanged.
+  /// Whether the window is made with its top and bottom exchanged.
   bool flipped = false;
   /// The part to resize, inside the image; nullopt is the whole image.
   std::optional<SourceBox> box = std::nullopt;
-  /// The turn of the stored image. All other members are about the upright image.
+  /// The turn that makes the stored image upright. All other members describe the upright image.
   Turn turn = {};
 };
 
-/// The bilinear filter's weights of all pixels of an axis.
+/// Weights of the bilinear filter for all output pixels of an axis.
 struct BilinearWeights {
   /// For each pixel: the source pixel of its first weight.
   std::vector<std::int32_t> begins;
@@ -60,8 +60,8 @@ class ResampleAxis {
  public:
   static constexpr int precision_bits = 22;
 
-  /// The wanted pixels of one axis: `count` of them, beginning at `begin`. The part [low, high) of
-  /// the `from` source pixels is resized to all `to` pixels.
+  /// Range of output pixels along one axis. A resize makes `to` output pixels of the part [low,
+  /// high) of `from` source pixels. Of these, the range has `count`, beginning at `begin`.
   struct Wanted {
     int from;
     float low;
@@ -71,15 +71,16 @@ class ResampleAxis {
     int count;
     Interpolation interpolation;
     bool mirrored;
-    /// Whether the source's pixels are stored from the last to the first. The members here count in
-    /// the upright order. The results of `ResampleAxis` count in the stored order.
+    /// Whether the source pixels are stored from the last to the first. The members of `Wanted`
+    /// count in the upright order, the results of `ResampleAxis` in the stored order.
     bool backwards = false;
   };
-  /// Computes the weights. Its memory only grows.
+  /// Computes the weights. Memory of earlier calls is reused.
   void make(const Wanted& wanted);
 
   int count() const { return static_cast<int>(begins_.size()); }
-  /// The source pixels for which any pixel has a weight: `needed` of them, beginning at `first`.
+  /// Range of source pixels with a weight in any output pixel: `needed` pixels, beginning at
+  /// `first`.
   int first() const { return first_; }
   int needed() const { return end_ - first_; }
   /// The number of weights of each pixel, including the zeros after its own weights.
@@ -105,8 +106,8 @@ class ResampleAxis {
   void pick_nearest(const Wanted& wanted);
   /// Changes the weights to those of `from` pixels that are stored backwards.
   void reverse_source(int from);
-  /// Notes where a pixel's weights begin and how many there are. Zeros before and after them do not
-  /// count, since they need no source pixel.
+  /// Stores the first source pixel of an output pixel's weights, and their number. Zeros before and
+  /// after the weights do not count, since they need no source pixel.
   void add(int place, int begin, int length);
 
   int first_ = 0;
@@ -119,10 +120,10 @@ class ResampleAxis {
   BilinearWeights bilinear_;    // scratch
 };
 
-/// An axis in the form that the passes take. A weight is too large for a multiplication of 16-bit
-/// numbers, so it is split: high x 2^11 + low. Two consecutive weights become two 32-bit numbers:
-/// one holds both high halves, the other both low halves. So one instruction multiplies two halves
-/// and adds the products.
+/// Weights of an axis, in the layout that the resize passes read. A weight is too large for a
+/// multiplication of 16-bit numbers, so it is split: high x 2^11 + low. Two consecutive weights
+/// become two 32-bit numbers: one holds both high halves, the other both low halves. So one
+/// instruction multiplies two halves and adds the products.
 struct PackedAxis {
   int count = 0;
   /// Pairs of weights per pixel. `weights` has 2 x `pairs` numbers per pixel: high, low, high ...
@@ -138,7 +139,7 @@ struct PackedAxis {
   }
 };
 
-/// An axis in the form for processors that multiply and add four bytes at once (VNNI). A weight is
+/// Weights of an axis, for processors that multiply and add four bytes at once (VNNI). A weight is
 /// split into three signed digits of 8 bits: d2 x 2^16 + d1 x 2^8 + d0.
 struct DigitAxis {
   /// Number of 32-bit sums in one vector.
@@ -153,19 +154,19 @@ struct DigitAxis {
   std::vector<std::uint32_t> digits;
   std::vector<int> begins;
 
-  /// The two lists of the horizontal pass, which makes a row in groups of `lanes` bytes. `bases`
-  /// has the source byte at which each group's reading begins. One vector is read, two if `wide`.
-  /// For each quad of a group, `table` has the places of the lanes' bytes in the vectors, then the
-  /// digits d2, d1, d0. Both lists cover whole vectors of bytes, so the last groups may be without
-  /// pixels.
+  /// Tables of the horizontal pass, which makes a row in groups of `lanes` bytes. For each group it
+  /// reads one vector of source bytes, or two if `wide`, from the offset in `bases` on. For each
+  /// quad of a group, `table` has the positions of the lanes' bytes in these vectors, then the
+  /// digits d2, d1, d0. Both tables are padded to whole vectors of output bytes.
   std::vector<int> bases;
   std::vector<std::uint32_t> table;
   bool wide = false;
-  /// Number of bytes of a source row that are read.
+  /// Number of bytes that the horizontal pass reads of a source row.
   std::size_t reach = 0;
 
   void pack(const ResampleAxis& axis);
-  /// Fills `bases` and `table`; returns false if a group's pixels lie too far apart.
+  /// Fills `bases` and `table`. Returns false if a group needs more quads or vectors than the pass
+  /// has.
   bool arrange();
   const std::uint32_t* digits_of(int pixel) const {
     return digits.data() + static_cast<std::size_t>(pixel) * static_cast<std::size_t>(4 * quads);
@@ -173,35 +174,36 @@ struct DigitAxis {
 };
 
 /// Resizes 8-bit RGB as Pillow does, to the bit. It uses AVX-512, AVX2, SSE4, SSSE3 or NEON, chosen
-/// at run time, or plain code. It makes only the window, and reads only the source pixels of the
-/// window. It holds tables and scratch that only grow. Not for two threads at once.
+/// at run time, or plain code. It makes only the window, and reads only the source pixels that the
+/// window needs. Its tables and scratch memory grow, but never shrink. For one thread at a time.
 class Resampler {
  public:
-  /// The first `Resampler` of a process checks the vector code, if nothing has checked it before.
-  /// Throws as `check_instruction_set` does.
+  /// Checks the vector code, if it has not been checked in this process. Throws as
+  /// `check_instruction_set` does.
   Resampler();
 
-  /// Returns the most memory, in bytes, for a window before it is transposed. A resampler whose
-  /// windows are at most `window` keeps it from the first transposed image on.
+  /// Returns the largest memory, in bytes, that a resampler takes to transpose windows of at most
+  /// this size. It takes the memory at the first transposed image and keeps it.
   static std::size_t transposed_bytes(Size window);
 
   /// Makes the tables for `run`. Returns the part of the stored source image that `run` needs.
   Region prepare(const Resampling& resampling);
 
-  /// Makes the window from `source`, which shows the region that `prepare` returned. The window's
-  /// rows are `stride` bytes apart. May be called again for more images.
+  /// Makes the window from `source`, the pixels of the region that `prepare` returned. The window's
+  /// rows are `stride` bytes apart. May be called for several images after one `prepare`.
   void run(const PixelView& source, std::uint8_t* window, std::size_t stride);
 
-  /// Returns whether the source rows may be passed in parts, since the horizontal pass comes first.
+  /// Returns whether `begin` and `add` may be used. This requires that the horizontal pass comes
+  /// first.
   bool takes_parts() const { return !vertical_first_; }
-  /// Begins a window whose source rows `add` takes in parts, from the top to the bottom. With the
-  /// last row the window is complete.
+  /// Begins a window. Each `add` then takes the next source rows, from the top to the bottom. The
+  /// last row completes the window.
   void begin(std::uint8_t* window, std::size_t stride);
   void add(const PixelView& rows);
 
  private:
   friend struct ResampleCheck;
-  /// Tag of the constructor without the check, for the check itself.
+  /// Tag of the constructor that skips the check. The check itself uses this constructor.
   struct Unchecked {};
   explicit Resampler(Unchecked) {}
 
@@ -210,18 +212,18 @@ class Resampler {
   void finish();
   std::size_t row_reach() const;
   void pack();
-  /// The horizontal pass over at most `pass_rows` rows, and the vertical pass that makes row `y`
-  /// from the rows in `taps_`.
+  /// The two passes. The horizontal one takes at most `pass_rows` rows; the vertical one makes row
+  /// `y` from the rows in `taps_`.
   void pass_across(const std::uint8_t* const* rows, std::uint8_t* const* made, std::size_t count);
   void pass_down(int y, std::uint8_t* made, std::size_t bytes);
 
   bool vertical_first_ = false;
   bool transposed_ = false;
-  /// Whether the rows are read from the last to the first, since they are stored upside down.
+  /// Whether the rows are made from the last to the first, as their source rows are stored.
   bool upwards_ = false;
   ResampleAxis horizontal_;
   ResampleAxis vertical_;
-  /// Each axis in the form that its pass takes: packed, or by digits.
+  /// The weights of each axis. Its pass reads either the packed ones or the digits.
   PackedAxis across_;
   PackedAxis down_;
   DigitAxis across_digits_;
@@ -238,7 +240,7 @@ class Resampler {
   std::size_t made_ = 0;
   /// Number of rows in the ring of `add`.
   std::size_t kept_rows_ = 0;
-  /// Rows that passed only the first pass. `add` has those that are still needed, in a ring.
+  /// Results of the first pass. `add` keeps those that it still needs in a ring.
   std::vector<std::uint8_t> rows_;
   /// Copies of the last rows, with room after them for reads beyond a row's end.
   std::vector<std::uint8_t> last_rows_;
@@ -255,7 +257,7 @@ bool vertical_first(const Resampling& resampling);
 void mirror_rows(const std::uint8_t* from, Size size, std::uint8_t* to);
 
 /// Resizes as Pillow does, pixel by pixel; the reference for the faster code. `image` is the whole
-/// upright image, and is not turned.
+/// image, which must be upright.
 void resample_plainly(const Resampling& resampling, const PixelView& image, std::uint8_t* window,
                       std::size_t stride);
 

@@ -12,14 +12,15 @@
 
 namespace MILLRACE_API millrace {
 
-/// The part of an image that a sample shows. For a sample of several images it is that of the first
-/// one. For a sample with borders it is the part inside the borders, or the part that they mirror.
-/// Operations on the sample's pixels may turn that part or cover some of it; this does not include
-/// their effects.
+/// The part of an image that a sample shows. If the sample has several images, the part is that of
+/// the first one. If the sample has borders, the part contains every pixel of the image that the
+/// sample shows, directly or mirrored in a border. The effects of warps and erasing, which may turn
+/// this part or cover some of it, are not included.
 struct SampleGeometry {
-  /// Size of the upright image if the recipe turns it, otherwise of the image as stored.
+  /// Size of the upright image if the recipe turns the image, otherwise of the image as stored.
   Size image;
-  /// Edges in that image, in pixels from its top left corner. They need not lie between pixels.
+  /// Edges of the part, in pixels from the top left corner of the image. They may lie within a
+  /// pixel.
   double left = 0;
   double top = 0;
   double right = 0;
@@ -27,14 +28,15 @@ struct SampleGeometry {
   /// Whether the sample shows the part with left and right exchanged. Flips on the device do not
   /// count.
   bool mirrored = false;
-  /// Whether the sample shows it with top and bottom exchanged.
+  /// Whether the sample shows the part with top and bottom exchanged.
   bool flipped = false;
 };
 
-/// Returns the part of an image that a recipe's sample shows. The image is stored in the size
-/// `stored` with an EXIF orientation (1 if its file states none). Draws from `random`, the sample's
-/// own, as its worker does. Throws `Error`: `invalid_argument` for a recipe that `validate`
-/// refuses, `bad_record` for an image that the recipe cannot be run on.
+/// Returns the part of an image that a recipe's sample shows. `stored` is the size of the image as
+/// stored, and `orientation` its EXIF orientation (1 if the file states none). `random` must be the
+/// sample's `Random`; the function draws from it as a worker does. Throws `Error`:
+/// `invalid_argument` for a recipe that `validate` refuses, `bad_record` for an image that the
+/// recipe cannot be run on.
 SampleGeometry sample_geometry(const Recipe& recipe, Size stored, int orientation, Random& random);
 
 }  // namespace millrace

@@ -6,12 +6,12 @@
 
 namespace MILLRACE_API millrace {
 
-/// The vector code of `resample/`, and that of `pixels/`.
+/// The vector code of `resample/`, and the vector code of `pixels/`.
 extern VectorCode resample_passes;
 extern VectorCode pixel_passes;
 
-/// Runs the self-checks of all vector code that has not been checked yet. Returns the instruction
-/// sets, used from now on. Throws as `check_instruction_set` does. Thread-safe.
+/// Runs the self-checks of all vector code that has not been checked yet. Returns the resulting
+/// instruction sets. Throws as `check_instruction_set` does. Thread-safe.
 InstructionSets checked_instruction_sets();
 
 }  // namespace millrace
