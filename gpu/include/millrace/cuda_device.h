@@ -18,7 +18,7 @@
 #include <optional>
 #include <string>
 
-// Declared like in the CUDA headers (cudaStream_t is a pointer to it), which are not needed here.
+// Declared as in the CUDA headers, which are not included here. cudaStream_t is a pointer to it.
 struct CUstream_st;
 
 // Private types, outside the exported namespace.
@@ -33,9 +33,9 @@ namespace MILLRACE_API millrace {
 /// A CUDA stream: a new one, or the caller's.
 class CudaStream final : public Stream {
  public:
-  /// Makes a stream on device `device` that does not synchronise with the default stream. It is
-  /// destroyed with this object. Kernels of an urgent stream have a higher priority: they start
-  /// before others that wait for room on the GPU.
+  /// Makes a stream on device `device` that does not synchronise with the default stream. The
+  /// stream is destroyed with this object. Kernels of an urgent stream have a higher priority: they
+  /// start before other kernels that wait for room on the GPU.
   explicit CudaStream(int device, bool urgent = false);
   /// Uses the caller's stream (a cudaStream_t) on device `device`. The caller still owns the
   /// stream, which must outlive this object. Null is the legacy default stream. Throws `Error`
@@ -65,20 +65,20 @@ class CudaStream final : public Stream {
 };
 
 /// A GPU, through the CUDA runtime. Host slots are page-locked memory on the NUMA node whose
-/// workers fill them; a child of fork() does not have that memory. Copies use the copy engine,
-/// conversions a kernel. `Event::wait` polls the event and never synchronises with the device. No
-/// call disturbs a graph capture of another stream on any thread. Only `bind_thread` changes the
-/// calling thread's current device.
+/// workers fill them; a child of fork() does not have this memory. Copies run on the copy engine,
+/// conversions in a kernel. `Event::wait` polls the event and never synchronises with the device.
+/// No call disturbs the graph capture of another stream, on any thread. Only `bind_thread` changes
+/// the calling thread's current device.
 ///
-/// Memory, streams and events can be released from any thread without waiting. Freeing them can
-/// make CUDA wait for all work of the GPU, so each GPU has a thread that frees them later. If an
+/// Any thread can release memory, streams and events without waiting. The CUDA calls that free them
+/// may wait for all work of the GPU, so each GPU has a thread that makes these calls later. If an
 /// allocation finds too little memory, it waits up to 2 s for such deferred frees before it throws.
 class CudaDevice final : public Device {
  public:
   /// Throws `Error` (`device`) with the reason: no driver or GPU ("no CUDA device"), a driver
   /// version that is too old, or no such device.
   explicit CudaDevice(int ordinal = 0);
-  /// Waits up to 20 ms for deferred frees. The others follow as soon as the GPU allows.
+  /// Waits up to 20 ms for deferred frees. Frees that take longer are done after it returns.
   ~CudaDevice() override;
 
   std::string name() const override;
@@ -87,21 +87,21 @@ class CudaDevice final : public Device {
   Memory allocate_host(std::size_t bytes, const NumaNode& node) override;
   bool keeps_host_memory() const override { return true; }
   Memory allocate_device(std::size_t bytes) override;
-  /// Makes a stream whose kernels have the lowest priority, which is also the default for a
-  /// trainer's streams. With a higher priority, the GPU would keep room free for a conversion until
-  /// the whole conversion fits.
+  /// Makes a stream whose kernels have the lowest priority, which is also the default priority of a
+  /// trainer's streams. With a higher priority, the GPU would keep room free until a whole
+  /// conversion fits.
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Event> make_event() override;
   /// Makes an event with a timestamp. The first call waits once for the device, to synchronise its
   /// clock with the host's. Throws `Error` (`device`) if the device has not answered within 10 s.
   std::unique_ptr<Event> make_timed_event() override;
-  /// Makes it the thread's current device permanently. Restoring the previous device after each
-  /// call would also create a context on device 0, which takes memory.
+  /// Makes this GPU the calling thread's current device permanently. Restoring the previous device
+  /// after each call would also create a context on device 0, which takes memory.
   void bind_thread() override;
-  /// NUMA node of the GPU's PCI slot.
+  /// Returns the NUMA node of the GPU's PCI slot.
   std::optional<int> numa_node() const override;
-  /// NVTX ranges in the domain "millrace", with the batch's number as payload. Nsight Systems shows
-  /// them. Without such a tool, NVTX's functions return at once.
+  /// Returns NVTX ranges in the domain "millrace", with the batch's number as payload. Nsight
+  /// Systems shows them. Without such a tool, NVTX's functions return at once.
   ProfilerRanges* profiler() override { return profiler_.get(); }
 
  private:

@@ -8,10 +8,10 @@
 //       ...
 //     }
 //
-// Streams: PyTorch's work goes to the calling thread's current CUDA stream. A batch that is taken
-// on that stream makes it wait for the data. The slot is filled again only after all work that the
-// stream is given until the batch and its tensors are destroyed. To use a tensor on another stream,
-// make that stream wait for the first one and call `to_torch(field, other)`. PyTorch's own
+// Streams: PyTorch enqueues its work on the calling thread's current CUDA stream. `next` makes this
+// stream wait for the batch's data. The slot is filled again only after all work that was enqueued
+// on the stream before the batch and its tensors were destroyed. To use a tensor on another stream,
+// make that stream wait for this one and call `to_torch(field, other)`. PyTorch's own
 // `record_stream` does not work for memory that PyTorch did not allocate. Host memory needs no
 // streams.
 //
@@ -39,15 +39,15 @@
 
 namespace millrace {
 
-/// A stream of PyTorch on which batches are taken and tensors are used; empty for host memory.
+/// Stream on which batches are taken and PyTorch uses tensors. Empty for host memory.
 class TorchStream {
  public:
-  /// For host memory: batches are ready when they are handed out.
+  /// Makes an empty stream, for host memory. Batches are then ready when they are handed out.
   TorchStream() = default;
 
   /// Uses the calling thread's current stream of a CUDA device, or host memory for the CPU. Throws
-  /// `Error` (`invalid_argument`) for another kind of device, and for CUDA if millrace or LibTorch
-  /// was built without it.
+  /// `Error` (`invalid_argument`) for another kind of device. Also throws it for a CUDA device if
+  /// millrace or LibTorch was built without CUDA.
   explicit TorchStream(const at::Device& device) {
     if (device.is_cpu()) return;
 #ifdef MILLRACE_TORCH_CUDA
@@ -61,18 +61,19 @@ class TorchStream {
                     " need millrace and LibTorch built for it; this is the CPU's");
   }
 
-  /// Uses a stream of millrace, on the device that the batches are on.
+  /// Uses a stream of millrace, which must be on the device of the batches.
   explicit TorchStream(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) {}
 
 #ifdef MILLRACE_TORCH_CUDA
-  /// Throws `Error` (`invalid_argument`) for an external stream that is cudaStreamPerThread.
+  /// Uses a stream of PyTorch. Throws `Error` (`invalid_argument`) if it is an external stream that
+  /// is cudaStreamPerThread.
   explicit TorchStream(const c10::cuda::CUDAStream& stream)
       : stream_(std::make_shared<CudaStream>(stream.device_index(), stream.stream())) {}
 #endif
 
-  /// Calls `Pipeline::next` on this stream, which the batch keeps. Throws the same errors. Throws
-  /// `Error` (`invalid_argument`), without taking a batch, if the batches are on a GPU and this is
-  /// not a stream of a GPU.
+  /// Calls `Pipeline::next` for this stream. The batch keeps the stream alive. Throws the errors of
+  /// `Pipeline::next`. Throws `Error` (`invalid_argument`), without taking a batch, if the batches
+  /// are on a GPU and this stream is empty.
   Batch next(Pipeline& pipeline, NextRequest request = {}) const {
     if (stream_ == nullptr && pipeline.device().kind == DeviceId::Kind::cuda)
       throw Error(ErrorCode::invalid_argument,
@@ -91,8 +92,8 @@ class TorchStream {
   std::shared_ptr<Stream> stream_;
 };
 
-/// PyTorch's type for the same elements. Throws `Error` (`invalid_argument`) for types that this
-/// LibTorch does not have: uint16, uint32 and uint64 exist since 2.3.
+/// Returns PyTorch's type for the same elements. Throws `Error` (`invalid_argument`) for types that
+/// this LibTorch does not have: uint16, uint32 and uint64 exist since 2.3.
 inline at::ScalarType to_torch(DType dtype) {
   switch (dtype) {
     case DType::boolean:
@@ -170,8 +171,8 @@ inline std::vector<std::int64_t> row_major(const std::vector<std::int64_t>& exte
 }  // namespace torch_detail
 
 /// Returns the field as a contiguous tensor of the same shape, on the CPU or the GPU of its batch.
-/// The tensor uses the batch's own memory, on the stream that the batch was taken on. Throws
-/// `Error` (`invalid_argument`) if LibTorch lacks the dtype or the device.
+/// The tensor uses the batch's own memory. Its data is ready for the stream on which the batch was
+/// taken. Throws `Error` (`invalid_argument`) if LibTorch lacks the dtype or the device.
 inline at::Tensor to_torch(const BatchTensor& tensor) {
   const std::vector<std::int64_t> extents = torch_detail::extents_of(tensor);
   return torch_detail::view(tensor, extents, torch_detail::row_major(extents));
@@ -191,8 +192,8 @@ inline at::Tensor to_torch_channels_last(const BatchTensor& tensor) {
                             {strides[0], strides[3], strides[1], strides[2]});
 }
 
-/// Do the same for use on a further stream, which the batch keeps. They throw `Error`
-/// (`invalid_argument`) also while that stream is being captured.
+/// Do the same for use on a further stream, which the batch keeps alive. They also throw `Error`
+/// (`invalid_argument`) while that stream is being captured.
 inline at::Tensor to_torch(const BatchTensor& tensor, const TorchStream& stream) {
   if (stream.stream() != nullptr) tensor.share().record_stream(stream.stream());
   return to_torch(tensor);
