@@ -27,7 +27,7 @@ typedef struct millrace_made_batch {
   size_t size;                       /* samples, at least one */
   const uint64_t* indices;           /* record index of each sample */
   const uint8_t* valid;              /* 0 for samples that are marked as not valid */
-  const millrace_made_field* fields; /* those of the samples, and those that are added */
+  const millrace_made_field* fields; /* the samples' fields and the added fields */
   size_t n_fields;
   millrace_random* random; /* random numbers of this batch */
 } millrace_made_batch;
@@ -54,8 +54,8 @@ MILLRACE_C_API millrace_status
 millrace_batch_transform_create(const millrace_batch_transform_callbacks* callbacks,
                                 millrace_batch_transform** transform, millrace_error* error);
 
-/* Mix of <millrace/mix.h>, whose defaults are those of C++: here every member must be set. A recipe
- * can have the same as its "mix". */
+/* Mix of <millrace/mix.h>. That header has the defaults of C++; here every member must be set. A
+ * recipe can have the same parameters as its "mix". */
 typedef struct millrace_mix {
   size_t struct_bytes; /* sizeof(millrace_mix) */
   int32_t classes;

@@ -19,8 +19,8 @@ extern "C" {
 /* A trainer: Workload of <millrace/measure.h>. Every callback gets `user` and may be null. */
 typedef struct millrace_workload {
   size_t struct_bytes; /* sizeof(millrace_workload) */
-  /* The loader. `state`, and "epochs" and "last_batch" of its options, must be valid but do not
-   * count: the options of a measurement give its length, and all batches are full. */
+  /* The loader. Its `state`, and the options "epochs" and "last_batch", must be valid but are
+   * ignored: the options of a measurement give its length, and all batches are full. */
   const millrace_pipeline_setup* setup;
   /* Stream of the step on a GPU, as in millrace_pipeline_next; 0 = the measurement makes one. */
   uintptr_t stream;
@@ -28,17 +28,18 @@ typedef struct millrace_workload {
   /* The training step. On a GPU it enqueues its work on `stream` and returns. On the host the step
    * ends when this callback returns. The callback owns `batch` and must free it. Null = no step:
    * batches are taken as fast as they come. A failure ends the measurement, which returns it. The
-   * step is also called with batches that it had before, and by millrace_diagnose with samples of
+   * step is also called again with earlier batches. millrace_diagnose also calls it with samples of
    * zeros. */
   millrace_status (*step)(void* user, millrace_batch* batch, uintptr_t stream,
                           millrace_error* error);
-  /* Called some times a second, before batches and while the measurement waits for one. If the
-   * result is not 0, the measurement ends with MILLRACE_STOPPED. */
+  /* Called several times per second: before batches, and while the measurement waits for one. If
+   * the result is not 0, the measurement ends with MILLRACE_STOPPED. */
   int32_t (*interrupted)(void* user);
 } millrace_workload;
 
-/* Options of the functions below. A null pointer stands for the defaults of C++, which are given
- * here; in a struct every member must be set. Durations are in seconds, 0.001 to 86400. */
+/* Options of the functions below. A null pointer means the defaults of C++. The comments begin with
+ * these defaults. In a struct every member must be set. Durations are in seconds, 0.001 to
+ * 86400. */
 typedef struct millrace_bench_options {
   size_t struct_bytes;     /* sizeof(millrace_bench_options) */
   uint64_t warmup;         /* 10; batches before the measurement begins */
@@ -56,9 +57,9 @@ typedef struct millrace_setting {
 
 typedef struct millrace_tune_options {
   size_t struct_bytes;     /* sizeof(millrace_tune_options) */
-  uint32_t max_workers;    /* 0; largest number to try, to 4096. 0 = one per processor of the
-                            * share of the host that this rank has ("local_world") */
-  int32_t tune_batch_size; /* 0; 1 = also search the batch size. Each limit below turns this on */
+  uint32_t max_workers;    /* 0; largest number to try, up to 4096. 0 = one per processor of
+                            * this rank's share of the host ("local_world") */
+  int32_t tune_batch_size; /* 0; 1 = also search the batch size. The next two limits imply 1 */
   double p99_ms;           /* 0; limit for the batch time's 99th percentile. 0 = no limit */
   uint64_t memory_bytes;   /* 0; limit for the memory of slots and scratch. 0 = no limit */
   double budget_seconds;   /* 100; limit for the whole search, at least 0.1 */
@@ -73,7 +74,7 @@ typedef struct millrace_diagnose_options {
   uint32_t reserved;       /* 0 */
   uint64_t batches;        /* 0; batches in a phase of a round. 0 = as many as fit the duration */
   double duration_seconds; /* 2; of a phase of a round */
-  /* Opens the dataset anew, with the workload's `user`; called many times. The library frees the
+  /* Opens the dataset again. Called many times, with the workload's `user`. The library frees the
    * handle. The fetch stall is measured only with this callback, and only if nothing else in the
    * process has the dataset open. `dataset` of the setup may then be null. */
   millrace_status (*open)(void* user, millrace_dataset** dataset, millrace_error* error);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Joined datasets and orders for C. An order is the sequence in which a run takes a dataset's
- * records: an immutable value, for `order` of millrace_pipeline_setup. <millrace/order.h> describes
- * what each function makes, and has the defaults of C++; here every argument must be given. Lists
- * are copied. The rules of <millrace/millrace.h> hold here, too.
+ * records. It is an immutable value, for `order` of millrace_pipeline_setup. <millrace/order.h>
+ * describes each order and its defaults in C++; here every argument must be given. Lists are
+ * copied. The rules of <millrace/millrace.h> hold here, too.
  */
 #ifndef MILLRACE_C_ORDER_H
 #define MILLRACE_C_ORDER_H
@@ -32,7 +32,7 @@ MILLRACE_C_API millrace_status millrace_order_bucketed(const uint32_t* lengths, 
                                                        uint64_t group_records,
                                                        millrace_order** order,
                                                        millrace_error* error);
-/* The lengths are the sizes of a field, which each new pipeline reads. */
+/* Uses the sizes of a field as lengths. Each new pipeline reads them from the dataset. */
 MILLRACE_C_API millrace_status millrace_order_bucketed_by(const char* field,
                                                           uint64_t window_records,
                                                           uint64_t group_records,
@@ -42,18 +42,20 @@ MILLRACE_C_API millrace_status millrace_order_bucketed_by(const char* field,
 MILLRACE_C_API millrace_status millrace_order_weighted(const double* weights, size_t n_weights,
                                                        uint64_t epoch_size, millrace_order** order,
                                                        millrace_error* error);
-/* Other weights from an epoch on. `n_weights` is the same as before. */
+/* Makes an order with other weights from `epoch` on. `n_weights` must be the same as for
+ * `before`. */
 MILLRACE_C_API millrace_status millrace_order_reweighted(const millrace_order* before,
                                                          uint64_t epoch, const double* weights,
                                                          size_t n_weights, millrace_order** order,
                                                          millrace_error* error);
 /* Changes the weights of a run whose order is weighted, as Pipeline::set_weights of
- * <millrace/pipeline.h> does. Writes the epoch from which on they hold. It lies behind the batches
- * that may be planned: the `prefetch` next ones, and `device_slots` more if the run copies batches.
- * With the option "epoch_break" it is the next epoch if the last batch of one was taken.
- * All ranks must call it with the same weights after the same number of batches. May be called from
- * any thread. To resume, give the new pipeline the weights that the state's epoch had, and the
- * later ones that it names, by millrace_order_reweighted. */
+ * <millrace/pipeline.h> does. Sets `epoch` to the first epoch with these weights. It begins after
+ * the batches that may be planned already: the next `prefetch` ones, and `device_slots` more if the
+ * run copies batches. With the option "epoch_break", a call after the last batch of an epoch sets
+ * the weights of the next one. All ranks must call it with the same weights after the same number
+ * of batches. May be called from any thread. To resume, give the new pipeline the weights of the
+ * state's epoch. If the state names weights of later epochs, add these by
+ * millrace_order_reweighted. */
 MILLRACE_C_API millrace_status millrace_pipeline_set_weights(millrace_pipeline* pipeline,
                                                              const double* weights,
                                                              size_t n_weights, uint64_t* epoch,
@@ -69,7 +71,8 @@ typedef struct millrace_source {
 MILLRACE_C_API millrace_status millrace_order_mixed(const millrace_source* parts, size_t n_parts,
                                                     uint64_t epoch_size, millrace_order** order,
                                                     millrace_error* error);
-/* Makes a new order from another one, which stays as it is. */
+/* Make a new order from another one, which stays unchanged: records of a list, records for which
+ * `keep` is not 0, or every record several times. */
 MILLRACE_C_API millrace_status millrace_order_subset(const millrace_order* whole,
                                                      const uint64_t* indices, size_t n_indices,
                                                      millrace_order** order, millrace_error* error);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One-pass datasets for C: records that are read once from front to back and whose number is known
- * only at the end. <millrace/one_pass_dataset.h> describes order, memory, epochs, resuming and
- * ranks. The rules of <millrace/millrace.h> hold here, too. millrace_dataset_size() fails for such
- * a dataset, and millrace_pipeline_batches_per_epoch() gives 0. In millrace_dataset_describe(),
- * "records" is null, and "can_restart" is false unless the stream can begin again.
+ * One-pass datasets for C. Their records are read once from front to back, and their number is
+ * known only at the end. <millrace/one_pass_dataset.h> describes order, memory, epochs, resuming
+ * and ranks. The rules of <millrace/millrace.h> hold here, too. millrace_dataset_size() fails for
+ * such a dataset, and millrace_pipeline_batches_per_epoch() gives 0. In
+ * millrace_dataset_describe(), "records" is null, and "can_restart" is false unless the stream can
+ * begin again.
  */
 #ifndef MILLRACE_C_STREAM_H
 #define MILLRACE_C_STREAM_H
@@ -22,9 +23,9 @@ typedef struct millrace_one_pass_options {
   uint64_t memory_bytes;   /* memory for the records of all windows; 0 = 1 GiB */
 } millrace_one_pass_options;
 
-/* A stream that the caller implements. One thread at a time calls the callbacks, except
- * `interrupt`. They report failures in the same way as dataset callbacks. `user` may be freed on
- * any thread. */
+/* A stream that the caller implements. One thread at a time calls the callbacks; `interrupt` may be
+ * called at any time. They report failures in the same way as dataset callbacks. `user` may be
+ * freed on any thread. */
 typedef struct millrace_stream_callbacks {
   size_t struct_bytes; /* sizeof(millrace_stream_callbacks) */
   void* user;          /* passed to the callbacks below */
@@ -34,12 +35,12 @@ typedef struct millrace_stream_callbacks {
    * read; the next call reads the record after it. May wait for a record. */
   millrace_status (*next)(void* user, millrace_record* record, int32_t* ended,
                           millrace_error* error);
-  /* Skips records when a run is resumed. Null = they are read. */
+  /* Skips records when a run is resumed. Null = millrace reads them instead. */
   millrace_status (*skip)(void* user, uint64_t count, millrace_error* error);
   /* Begins again at the first record. Null = the stream can be read only once. */
   millrace_status (*restart)(void* user, millrace_error* error);
-  /* Makes a call of `next` or `skip` that waits return, with any result. Called by another thread
-   * when the run ends, also just before such a call. May be null. */
+  /* Makes a waiting call of `next` or `skip` return, with any result. Another thread calls it when
+   * the run ends, possibly just before such a call begins. May be null. */
   void (*interrupt)(void* user);
   /* Called once, after the last use of `user`. May be null. */
   void (*free_user)(void* user);

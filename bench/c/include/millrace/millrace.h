@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * millrace for C, and for every language that calls C. Link libmillrace.so (pkg-config millrace-c,
- * or millrace::c by find_package). The C++ headers describe each part in detail; here each part is
- * a handle.
+ * or millrace::c by find_package). The C++ headers describe all objects in detail; here each object
+ * is a handle.
  *
  *     millrace_error error;
  *     millrace_dataset* dataset;
@@ -16,23 +16,23 @@
  *
  * Handles: the caller owns each handle and frees it with the function of its kind. These functions
  * accept null and ignore a handle that was freed before. A pipeline keeps its dataset, transform
- * and runtime alive. A DLPack tensor keeps its batch alive. So free handles in any order.
+ * and runtime alive. A DLPack tensor keeps its batch alive. So handles may be freed in any order.
  *
  * Threads: all functions may be called from any thread at once, even with the same handle. If one
  * thread frees a handle while others are in calls with it, the handle's object lives until these
  * calls return. millrace_pipeline_stop ends a millrace_pipeline_next that waits. A thread in a call
- * must not be cancelled. If callbacks need something that ends, such as an interpreter, free their
- * pipeline before that.
+ * must not be cancelled. If callbacks need an interpreter, for example, free their pipeline before
+ * the interpreter ends.
  *
- * Fork: a child of fork() has none of the threads. It may make new handles. It may also free the
- * parent's handles; this has no effect.
+ * Fork: millrace's threads do not run in a child of fork(). The child may make new handles. It may
+ * also free the parent's handles; this has no effect.
  *
- * Structs: first set all of a struct to 0. Then set `struct_bytes` to the struct's size. A later
+ * Structs: first set the whole struct to 0. Then set `struct_bytes` to the struct's size. A later
  * library whose struct has more members recognises the caller's version by this size. Structs
  * without this member never change.
  *
  * Tensors have the types of <dlpack/dlpack.h> (Debian: libdlpack-dev). millrace.h does not include
- * that header. Texts are UTF-8 and end in 0.
+ * that header. Texts are UTF-8 and end with a zero byte.
  */
 #ifndef MILLRACE_MILLRACE_H
 #define MILLRACE_MILLRACE_H
@@ -127,7 +127,7 @@ typedef struct millrace_dataset_callbacks {
    * records applies. Any other failure ends the run. */
   millrace_status (*read)(void* reader, uint64_t index, millrace_record* record,
                           millrace_error* error);
-  /* Tells that these records are read soon. It is called on a thread of its own. May be null. */
+  /* Announces records that are read soon. Called on a separate thread. May be null. */
   void (*prefetch)(void* user, const uint64_t* indices, size_t n_indices);
   /* Called once, after the last use of `user`. May be null. */
   void (*free_user)(void* user);
@@ -151,7 +151,7 @@ typedef struct millrace_open_options {
   int32_t reserved;
 } millrace_open_options;
 
-/* Like millrace_dataset_open(), with options. Null = the defaults. */
+/* Does the same as millrace_dataset_open(), with options. Null = the defaults. */
 MILLRACE_C_API millrace_status millrace_dataset_open_with(const char* path,
                                                           const millrace_open_options* options,
                                                           millrace_dataset** dataset,
@@ -173,8 +173,8 @@ MILLRACE_C_API void millrace_dataset_free(millrace_dataset* dataset);
 /* ---- Transforms: record -> sample. ---- */
 
 /* A named field of a sample. `dtype` is one of uint8, int8, int16, uint16, int32, uint32, int64,
- * uint64, bool, float16, bfloat16, float32, float64. A shape has up to 5 extents. A field that is
- * called "index" or "valid" replaces millrace's field of that name. */
+ * uint64, bool, float16, bfloat16, float32, float64. A shape has up to 5 extents. A field with the
+ * name "index" or "valid" replaces millrace's own field. */
 typedef struct millrace_field_spec {
   const char* name;
   const char* dtype;
@@ -235,12 +235,12 @@ typedef struct millrace_decode_limits {
   uint64_t max_decode_bytes; /* all workers together */
 } millrace_decode_limits;
 
-/* Like millrace_transform_images(), with limits. Null = the defaults. */
+/* Does the same as millrace_transform_images(), with limits. Null = the defaults. */
 MILLRACE_C_API millrace_status millrace_transform_images_with(const char* recipe,
                                                               const millrace_decode_limits* limits,
                                                               millrace_transform** transform,
                                                               millrace_error* error);
-/* Returns a recipe as JSON, with the defaults of everything that it leaves out. `size` is the width
+/* Returns a recipe as JSON, with the defaults of all keys that it leaves out. `size` is the width
  * and height that a preset makes; 0 = the preset's own size. For a recipe in JSON it must be 0. */
 MILLRACE_C_API millrace_status millrace_recipe_json(const char* recipe, uint32_t size, char** json,
                                                     millrace_error* error);
@@ -249,8 +249,8 @@ typedef struct millrace_raw_field {
   millrace_field_spec spec;
   double fill;
 } millrace_raw_field;
-/* Makes a transform that copies fields of records as raw_transform() does. If `n_fields` is 0, it
- * copies all that `dataset` describes. Else that is null, or must have these fields and dtypes. */
+/* Makes a transform that copies fields of records as raw_transform() does. `n_fields` 0 = all
+ * fields that `dataset` describes. Otherwise `dataset` is null or has these fields and dtypes. */
 MILLRACE_C_API millrace_status millrace_transform_raw(const millrace_dataset* dataset,
                                                       const millrace_raw_field* fields,
                                                       size_t n_fields,
@@ -309,15 +309,15 @@ MILLRACE_C_API millrace_status millrace_pipeline_create(const millrace_pipeline_
 /* Returns the next batch, or MILLRACE_END.
  *
  * `stream` 0 means that the batch is for use on the host; the call returns when the data can be
- * read. On a GPU, `stream` is a cudaStream_t as an integer. The stream waits for the data; this
- * thread does not wait for the GPU. The stream must outlive the batch and its tensors. 0 never
- * means CUDA's default stream. For that stream pass 1, even if a library (PyTorch) calls it 0. The
- * value 2, the per-thread default stream, is refused: it is another stream on each thread, and
- * batches may be freed on any thread.
+ * read. On a GPU, `stream` is a cudaStream_t as an integer. The stream waits for the data; the
+ * calling thread does not wait for the GPU. The stream must outlive the batch and its tensors. 0
+ * never means CUDA's default stream. For that stream pass 1, even if a library (PyTorch) calls it
+ * 0. The value 2, the per-thread default stream, is refused: it is a different stream on each
+ * thread, but any thread may free a batch.
  *
- * `timeout_seconds` limits the wait. With a negative value the call waits as long as the data
- * takes. Such a call returns MILLRACE_SLOTS_EXHAUSTED if live batches hold every slot. If they do
- * when a timeout expires, `error->status` is MILLRACE_SLOTS_HELD.
+ * `timeout_seconds` limits the wait. With a negative value the wait has no limit, and the call
+ * returns MILLRACE_SLOTS_EXHAUSTED if live batches hold every slot. If they hold every slot when a
+ * timeout expires, the result is MILLRACE_TIMEOUT and `error->status` is MILLRACE_SLOTS_HELD.
  *
  * The run continues after MILLRACE_TIMEOUT, MILLRACE_SLOTS_EXHAUSTED, and MILLRACE_INVALID_ARGUMENT
  * if an argument was wrong. Any other failure ends the run; later calls return it again. */
@@ -327,7 +327,7 @@ MILLRACE_C_API millrace_status millrace_pipeline_next(millrace_pipeline* pipelin
                                                       millrace_error* error);
 MILLRACE_C_API millrace_status millrace_pipeline_batches_per_epoch(
     const millrace_pipeline* pipeline, uint64_t* batches, millrace_error* error);
-/* Returns the number of batches of the whole run; UINT64_MAX if it never ends. */
+/* Returns the number of batches of the whole run; UINT64_MAX if it never ends or is unknown. */
 MILLRACE_C_API millrace_status millrace_pipeline_total_batches(const millrace_pipeline* pipeline,
                                                                uint64_t* batches,
                                                                millrace_error* error);
@@ -344,8 +344,8 @@ MILLRACE_C_API millrace_status millrace_pipeline_report(millrace_pipeline* pipel
  * longer than "stop_timeout_ms", returns MILLRACE_TIMEOUT. The message then names the stage. */
 MILLRACE_C_API millrace_status millrace_pipeline_stop(millrace_pipeline* pipeline,
                                                       millrace_error* error);
-/* Stops the run unless it is stopped already, and frees the handle. Waits at most "stop_timeout_ms"
- * for a stage that hangs. */
+/* Stops the run if it is not stopped yet, and frees the handle. Waits at most "stop_timeout_ms" for
+ * a stage that hangs. */
 MILLRACE_C_API void millrace_pipeline_free(millrace_pipeline* pipeline);
 
 /* ---- Batches. ---- */
@@ -366,9 +366,9 @@ MILLRACE_C_API millrace_status millrace_batch_describe(const millrace_batch* bat
                                                        millrace_batch_facts* facts,
                                                        millrace_error* error);
 /* Returns the field `name` of all samples. millrace_batch_fields() lists the names. "index"
- * (uint64) has the index of each sample's record. "valid" (uint8) tells which samples are valid.
- * The caller owns the tensor and must call its deleter once. The tensor keeps the batch alive.
- * <millrace/dlpack.h> tells about streams. */
+ * (uint64) has the index of each sample's record. "valid" (uint8) is 1 for valid samples. The
+ * caller owns the tensor and must call its deleter once. The tensor keeps the batch alive.
+ * <millrace/dlpack.h> has the rules for streams. */
 MILLRACE_C_API millrace_status millrace_batch_field(const millrace_batch* batch, const char* name,
                                                     struct DLManagedTensor** tensor,
                                                     millrace_error* error);
@@ -376,9 +376,9 @@ MILLRACE_C_API millrace_status millrace_batch_field(const millrace_batch* batch,
 MILLRACE_C_API millrace_status
 millrace_batch_field_versioned(const millrace_batch* batch, const char* name, int32_t read_only,
                                struct DLManagedTensorVersioned** tensor, millrace_error* error);
-/* Destructor of Python capsules that hold a tensor of either call above under DLPack's name. Calls
- * the tensor's deleter unless a consumer has renamed the capsule. Keeps a pending exception. The
- * caller holds the GIL. Does nothing in a process without Python's functions. */
+/* Destroys a Python capsule that holds a tensor of either call above under DLPack's name. Calls the
+ * tensor's deleter unless a consumer has renamed the capsule. Keeps a pending exception. The caller
+ * must hold the GIL. Does nothing in a process without Python. */
 MILLRACE_C_API void millrace_capsule_free(void* capsule);
 /* Returns the names of the batch's fields, in order, as a JSON list of texts. */
 MILLRACE_C_API millrace_status millrace_batch_fields(const millrace_batch* batch, char** json,
@@ -386,11 +386,11 @@ MILLRACE_C_API millrace_status millrace_batch_fields(const millrace_batch* batch
 /* Returns the state after this batch. A new pipeline can resume from it. */
 MILLRACE_C_API millrace_status millrace_batch_state(const millrace_batch* batch, char** json,
                                                     millrace_error* error);
-/* Records a use on another stream of the GPU (not 0). The slot is reused after its work. */
+/* Records a use on another stream of the GPU (not 0). The slot is reused after that work. */
 MILLRACE_C_API millrace_status millrace_batch_record_stream(const millrace_batch* batch,
                                                             uintptr_t stream,
                                                             millrace_error* error);
-/* Frees the batch. Its slot is reused only after its tensors are freed, too. */
+/* Frees the batch. Its slot is reused only after all of its tensors are freed, too. */
 MILLRACE_C_API void millrace_batch_free(millrace_batch* batch);
 
 #ifdef __cplusplus

@@ -8,8 +8,8 @@
 // process. The calling thread acts as the trainer's thread; only this thread calls the step.
 // Nothing else should run meanwhile, since the whole machine is measured. A `ReportFeed` belongs to
 // the thread that takes the batches.
-// Lifetimes: results are plain data without references. A call releases the objects that a workload
-// shares when it returns. A `ReportFeed` refers to its pipeline, which must outlive it.
+// Lifetimes: results are plain data without references. When a call returns, it no longer holds the
+// shared objects of its workload. A `ReportFeed` refers to its pipeline, which must outlive it.
 #pragma once
 
 #include <millrace/batch.h>
@@ -36,9 +36,8 @@ namespace measure {
 /// A trainer's step on a batch. On a device that copies batches (`Device::copies`), the callable
 /// enqueues its work on the stream and returns; the step is that work. On any other device the
 /// batch lies in host memory, and the step ends when the callable returns. An exception of the step
-/// ends the measurement, which rethrows it. The step is also called with batches that it had
-/// before, and by `diagnose` with samples of zeros. So it should not check whether the model
-/// learns.
+/// ends the measurement, which rethrows it. The step is also called again with earlier batches, and
+/// `diagnose` also calls it with samples of zeros. So it should not check whether the model learns.
 using Step = std::function<void(const Batch& batch, Stream& stream)>;
 
 /// A trainer's dataset, transform, device and step, and the options of its pipeline.
@@ -50,12 +49,12 @@ struct Workload {
   std::shared_ptr<Stream> stream{};
   /// Empty = no step: batches are taken as fast as they come.
   Step step{};
-  /// Called on the calling thread some times a second, before batches and while it waits for one.
-  /// An exception ends the measurement, which rethrows it. Empty = not called.
+  /// Called on the calling thread several times per second: before batches, and while it waits for
+  /// one. An exception ends the measurement, which rethrows it. Empty = not called.
   std::function<void()> poll{};
   /// Options of the pipeline. `epochs`, `last_batch`, `resume` and `debug.trace` are ignored: the
   /// length of a measurement is given by its own options, and all its batches are full. Without a
-  /// runtime, a measurement makes one of this rank's share of the host, as a pipeline does.
+  /// runtime, a measurement makes one with this rank's share of the host, as a pipeline does.
   PipelineOptions pipeline{};
 };
 
@@ -66,8 +65,8 @@ struct BenchOptions {
   /// Number of batches to measure. 0 = as many as fit into `duration`.
   std::uint64_t batches = 0;
   std::chrono::nanoseconds duration = std::chrono::seconds(5);
-  /// Whether to make `BenchResult::page`. The page shows every span; tracing them takes a little
-  /// time of the workers.
+  /// Whether to make `BenchResult::page`. The page shows every span; tracing the spans takes a
+  /// little time of the workers.
   bool page = false;
 };
 
@@ -79,23 +78,23 @@ struct BenchResult {
   /// account.
   Verdict verdict{};
   double samples_per_second = 0;
-  /// Share of time between steps, 0 to 1: from the end of one step to the start of the next.
-  /// Nullopt without a step, or if the device cannot measure times.
+  /// Share of the time, 0 to 1, between the end of each step and the start of the next one. Nullopt
+  /// without a step, or if the device cannot measure times.
   std::optional<double> device_idle{};
-  /// Mean time of a step. On a device that does not copy, it is measured while workers run beside
-  /// it.
+  /// Mean time of a step. On a device that does not copy, the workers run at the same time.
   std::optional<double> step_ms{};
-  /// 1 - (time of the same steps on a batch that is already there) / (time of the measured steps).
+  /// 1 - (time of the same steps on a batch that is already on the device) / (time of the measured
+  /// steps).
   std::optional<double> idle_by_synthetic{};
-  /// `device_idle` of the same steps on a batch that is already there: the lowest value that any
-  /// loader can reach.
+  /// `device_idle` of the same steps on a batch that is already on the device: the lowest value
+  /// that any loader can reach.
   std::optional<double> idle_floor{};
   /// Time of each measured batch, in milliseconds, from one hand-out to the next.
   std::vector<double> batch_ms{};
   /// Mean processor time that the trainer's thread spends in the loader for a batch, in
   /// microseconds.
   double consumer_us = 0;
-  /// Processor time of the process, all threads.
+  /// Processor time of all threads of the process.
   double cpu_seconds = 0;
   /// Share of the machine's processor time, 0 to 1, that other programs took while no processor was
   /// free.
@@ -110,7 +109,7 @@ struct BenchResult {
 };
 
 /// Runs the trainer's loop: takes a batch, runs a step on it, and so on. The loop enqueues each
-/// step before it waits for the step before. Throws `Error` (`invalid_argument`) for a workload
+/// step before it waits for the previous one. Throws `Error` (`invalid_argument`) for a workload
 /// without dataset, transform or device, or an option out of range. Also throws the errors of
 /// pipelines, devices and the step.
 BenchResult bench(const Workload& workload, const BenchOptions& options = {});
@@ -133,14 +132,15 @@ struct TuneOptions {
   /// Whether to search the batch size, starting from `PipelineOptions::batch_size`. Setting one of
   /// the two limits below turns this on.
   bool batch_size = false;
-  /// Limit for the batch time's 99th percentile; the largest batch size within it is searched.
+  /// Limit for the batch time's 99th percentile. `tune` finds the largest batch size within the
+  /// limit.
   std::optional<double> p99_ms{};
-  /// Limit for the memory of slots and scratch, in bytes; the largest batch size within it is
-  /// searched.
+  /// Limit for the memory of slots and scratch, in bytes. `tune` finds the largest batch size
+  /// within the limit.
   std::optional<std::size_t> memory_bytes{};
   /// Time limit for the whole search. The result names the settings that were left out.
   std::chrono::duration<double> budget = std::chrono::seconds(100);
-  /// Callback before each run of a setting. Empty = none.
+  /// Called before each run of a setting. Empty = not called.
   std::function<void(const Setting&)> on_run{};
 };
 
@@ -154,7 +154,7 @@ struct MeasuredSetting {
   double samples_per_second_sd = 0;
   double batch_p50_ms = 0;
   double batch_p99_ms = 0;
-  /// Mean; nullopt where throughput decides.
+  /// Mean of `BenchResult::device_idle`. nullopt if `tune` chooses by throughput.
   std::optional<double> device_idle{};
   std::size_t memory_bytes = 0;
 };
@@ -190,8 +190,8 @@ struct TuneResult {
 ///   smallest setting that feeds the step: the device is idle for at most 2% of the time, with 95%
 ///   confidence.
 /// - On any other device the step and the workers share the processors, so more workers may make
-///   the step slower. `tune` takes the fewest workers, then the least prefetch, that surely lose at
-///   most 5% of the best throughput.
+///   the step slower. `tune` takes the fewest workers, then the smallest prefetch, that lose at
+///   most 5% of the best throughput with statistical certainty.
 /// `workload.pipeline.runtime` is ignored. Throws the same errors as `bench`.
 TuneResult tune(const Workload& workload, const TuneOptions& options = {});
 
@@ -203,9 +203,9 @@ struct DiagnoseOptions {
   /// Number of batches in a phase of a round. 0 = as many as fit into `duration`.
   std::uint64_t batches = 0;
   std::chrono::nanoseconds duration = std::chrono::seconds(2);
-  /// Opens the dataset. The fetch stall is measured only if this is set: nothing else in the
-  /// process may have the dataset open, so that its pages can be dropped from the page cache. With
-  /// it, `Workload::dataset` may be null. Empty = the fetch stall is left out.
+  /// Opens the dataset. The fetch stall is measured only if this is set; `Workload::dataset` may
+  /// then be null. Nothing else in the process may have the dataset open, so that its pages can be
+  /// dropped from the page cache.
   std::function<std::shared_ptr<const Dataset>()> open{};
 };
 
@@ -237,15 +237,15 @@ struct DiagnoseResult {
   std::string page{};
 };
 
-/// Divides an epoch's time into parts by differences between phases. The phases are: the step
-/// alone; on a ready batch; with copies of samples that need no work; with the whole loader; with
-/// records from storage. Throws `Error` (`invalid_argument`) for a workload without a step. Also
-/// throws the errors of `bench`.
+/// Divides an epoch's time into parts, which are differences between measured phases. Each phase
+/// adds to the one before: the step alone; a trainer's loop over ready batches; copies of samples
+/// that need no work; the whole loader; reading records from storage. Throws `Error`
+/// (`invalid_argument`) for a workload without a step. Also throws the errors of `bench`.
 DiagnoseResult diagnose(const Workload& workload, const DiagnoseOptions& options = {});
 
 /// Calls back with a report of the last batches, for monitoring in production. Each report covers
-/// only the batches since the one before: the feed restarts the pipeline's report
-/// (`Pipeline::take_report`), and `Pipeline::report` then also begins there. bench/'s page has the
+/// only the batches since the previous one. The feed calls `Pipeline::take_report`, so
+/// `Pipeline::report` also covers only the time since then. bench/measure/README.md states the
 /// cost.
 class ReportFeed {
  public:
@@ -253,12 +253,12 @@ class ReportFeed {
   /// batches since the last report. Memory and warnings are the current ones.
   using Told = std::function<void(const Report& delta)>;
 
-  /// Calls `told` after every `every` batches, counted from now. Throws `Error`
-  /// (`invalid_argument`) if `every` is 0 or `told` is empty.
+  /// Calls `told` after each `every` batches, counted from now. Throws `Error` (`invalid_argument`)
+  /// if `every` is 0 or `told` is empty.
   ReportFeed(Pipeline& pipeline, std::uint64_t every, Told told);
 
-  /// Counts a batch; call it for each one. After `every` batches it calls `told` on this thread,
-  /// and rethrows its exceptions.
+  /// Counts a batch. Call it once for each batch. After `every` batches it calls `told` on the
+  /// calling thread, and passes its exceptions on.
   void count();
   /// Reports the batches since the last report, if there are any. Call it at the end of a run.
   void flush();
