@@ -7,8 +7,8 @@
         step(batch["image"].torch(), batch["label"].torch())
     print(train.report())
 
-Workers read, decode and augment records on threads of their own, without the GIL. Fields of batches
-are arrays over millrace's memory, without a copy.
+Worker threads read, decode and augment records, without the GIL. Fields of batches are arrays over
+millrace's memory, without a copy.
 """
 
 from .batch import Batch, Field

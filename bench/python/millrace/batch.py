@@ -16,7 +16,7 @@ _batch_field = FUNCTIONS["batch_field"]
 
 
 class Layout(NamedTuple):
-    """The place of a field's data, for libraries without DLPack."""
+    """Address, shape and type of a field's data, for libraries without DLPack."""
 
     address: int
     shape: tuple[int, ...]
@@ -53,7 +53,7 @@ class Run:
 
 
 def refuse_copy(self: Field | Batch) -> Any:
-    """Raises `TypeError`: a copy of the handle would show the batches that come later."""
+    """Raises `TypeError`, since the slot behind a copied handle is reused for later batches."""
     raise TypeError(
         f"a millrace.{type(self).__name__} cannot be pickled or copied; copy the arrays of its "
         "fields, for example numpy().copy() or torch().clone()"
@@ -63,9 +63,9 @@ def refuse_copy(self: Field | Batch) -> Any:
 class Field:
     """One field of all samples of a batch, for example its images.
 
-    It refers to the batch's own memory and keeps it alive, as do the arrays made of it. The memory
-    is reused when the batch and all of its fields, arrays and tensors are collected. Any thread may
-    use it. On a GPU the data is ready for the stream on which the batch was taken.
+    A field refers to the batch's own memory and keeps it alive, as do the arrays made of the field.
+    The memory is reused when the batch and all of its fields, arrays and tensors are collected. Any
+    thread may use a field. On a GPU the data is ready for the stream on which the batch was taken.
     """
 
     __slots__ = ("_batch", "_name")
@@ -103,7 +103,7 @@ class Field:
 
     @property
     def dtype(self) -> str:
-        """For example "uint8", "int64", "bfloat16", "float32" or "bool"."""
+        """The type, for example "uint8", "int64", "bfloat16", "float32" or "bool"."""
         return self._facts().dtype
 
     def __len__(self) -> int:
@@ -115,8 +115,8 @@ class Field:
     def torch(self) -> Any:
         """Returns a `torch.Tensor` over the same memory.
 
-        On a GPU it is ready for PyTorch's current stream. Older versions of PyTorch refuse uint16,
-        uint32, uint64 and bool; `numpy()` knows them.
+        On a GPU the data is ready for PyTorch's current stream. Older versions of PyTorch do not
+        accept uint16, uint32, uint64 and bool; `numpy()` does.
         """
         torch: Any = sys.modules.get("torch") or importlib.import_module("torch")
         batch = self._batch
@@ -151,8 +151,8 @@ class Field:
         return array.view(ml_dtypes.bfloat16)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Serves `numpy.asarray`, which copies only if `dtype` or `copy` asks for it. Raises as
-        `numpy()`, and `ValueError` if `copy` is False, but `dtype` is another one."""
+        """Serves `numpy.asarray`, which copies only if `dtype` or `copy` requires it. Raises as
+        `numpy()`. Also raises `ValueError` if `copy` is False but `dtype` differs."""
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
             if copy is False:
@@ -175,8 +175,8 @@ class Field:
         """Returns a DLPack capsule over the same memory, for JAX, CuPy and others.
 
         `stream` is the consumer's stream on a GPU: None or 1 for CUDA's default stream, -1 for a
-        consumer that waits by itself. Raises `BufferError` if a copy or another device is asked
-        for.
+        consumer that waits by itself. Raises `BufferError` if a copy or another device is
+        requested.
         """
         if copy:
             raise BufferError("millrace does not copy fields; copy the array that you receive")
@@ -191,7 +191,7 @@ class Field:
         return dlpack.capsule(tensor.value or 0, versioned=True)
 
     def _use_on(self, stream: int) -> None:
-        """Makes another stream wait for the data, and keeps the memory until it has used it."""
+        """Makes another stream wait for the data. The memory is reused after that stream's work."""
         batch = self._batch
         if stream == batch._stream:
             return
@@ -213,10 +213,10 @@ class ArrayInterface:
 class Batch(Mapping[str, Field]):
     """A batch: a mapping from names of fields to `Field`s.
 
-    The usual fields are "image" and "label", as the recipe says; "index" has the number of each
-    sample's record, "valid" tells which samples are neither padding nor bad records. The memory of
-    a batch is reused when neither it nor its fields, arrays and tensors are referenced any more.
-    Any thread may use it.
+    The recipe determines the fields, usually "image" and "label". "index" has the number of each
+    sample's record. "valid" is 0 for padding and bad records, otherwise 1. The memory of a batch is
+    reused when the batch and its fields, arrays and tensors are no longer referenced. Any thread
+    may use a batch.
     """
 
     __slots__ = ("_facts", "_handle", "_run", "_stream")
@@ -252,7 +252,7 @@ class Batch(Mapping[str, Field]):
         return list(json_of("batch_fields", self._handle))
 
     def know_names(self) -> None:
-        """Fills the names of the run's fields, which the first batch has."""
+        """Fills the run's names of fields, if this is the first batch."""
         if not self._run.names:
             self._run.names.update((name, name.encode()) for name in self.names())
 
@@ -290,7 +290,7 @@ class Batch(Mapping[str, Field]):
 
     @property
     def slot(self) -> int:
-        """Number of the memory that holds the batch. A slot's addresses never change."""
+        """Number of the slot, which is the memory of the batch. A slot's addresses never change."""
         return int(self.describe().slot)
 
     @property
@@ -298,11 +298,11 @@ class Batch(Mapping[str, Field]):
         return bool(self.describe().last_in_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the state after this batch, from which another `Loader` can continue."""
+        """Returns the state after this batch. Another `Loader` can continue from it."""
         state: dict[str, Any] = json_of("batch_state", self._handle)
         return state
 
     def record_stream(self, stream: Any) -> None:
-        """Keeps the memory until the work of another stream of the GPU has used it. First make the
+        """Keeps the memory until the work of another stream of the GPU is done. First make this
         stream wait for the data. `stream` is as for `Loader.next`."""
         call("batch_record_stream", self._handle, streams.number_of(stream))

@@ -19,10 +19,10 @@ from .transform import FORMATS, ITEM_BYTES, FieldSpec, Random
 class MadeBatch(Mapping[str, memoryview]):
     """A batch on the host, to be changed: a mapping from names of fields to writable memory.
 
-    Each field is a `memoryview` of the shape [samples, ...], over which `numpy.asarray` makes an
-    array without a copy. float16 and bfloat16 are seen as uint16, their bits. `indices` has the
-    number of each sample's record; `valid` is false for samples that are marked as not valid. The
-    batch is valid during one call, and so are all arrays over its memory.
+    Each field is a `memoryview` of the shape [samples, ...]; `numpy.asarray` makes an array of it
+    without a copy. The bits of float16 and bfloat16 appear as uint16. `indices` has the number of
+    each sample's record. `valid` is false for samples that are marked as not valid. The batch, and
+    all arrays over its memory, may be used only during the call.
     """
 
     def __init__(self, made: structs.MadeBatchStruct) -> None:
@@ -59,7 +59,8 @@ class MadeBatch(Mapping[str, memoryview]):
 
 
 def view(field: structs.MadeField) -> tuple[Any, Any]:
-    """Returns a view of the field's memory, and a weak reference that dies with all views."""
+    """Returns a view of the field's memory, and a weak reference that is dead after the last
+    view."""
     dtype = field.dtype.decode()
     shape = list(field.shape[: field.rank])
     count = ITEM_BYTES[dtype]
@@ -82,9 +83,10 @@ class BatchTransform(BatchTransformHandle):
     """Changes whole batches by Python code, in place, before they are copied to the device.
 
     `run(batch, random)` gets a `MadeBatch`. Random numbers must come from `random`, which depends
-    on the seed and the batch's position only. `fields` are added to those of the samples, and are 0
-    before the call. It runs under the GIL, on a worker; an exception ends the run. `stage` is its
-    name in reports. `fingerprint` identifies the code in states; 0 = none.
+    only on the seed and the batch's position. `fields` are added to the fields of the samples, and
+    are 0 before the call. `run` is called on a worker, under the GIL; an exception ends the run.
+    `stage` is the name of this stage in reports. `fingerprint` identifies the code in states; 0 =
+    none.
     """
 
     def __init__(
@@ -136,10 +138,11 @@ def mix_transform(
     p: float = 1.0,
     on: str = "worker",
 ) -> BatchTransformHandle:
-    """Returns mixup and CutMix for any samples with "image" and "label", without the GIL.
+    """Returns a batch transform for mixup and CutMix, which runs without the GIL.
 
-    The parameters are those of C++'s `Mix`, and of a recipe's "mix". Batches get the field
-    "target", [samples, classes]. `on` is "worker" or "device". Raises `Error`.
+    Samples need the fields "image" and "label"; batches also get the field "target", [samples,
+    classes]. The parameters are those of C++'s `Mix` and of a recipe's "mix". `on` is "worker" or
+    "device". Raises `Error`.
     """
     if on not in ("worker", "device"):
         raise Error("invalid_argument", f'mix: "on" is {on!r}, must be "worker" or "device"')

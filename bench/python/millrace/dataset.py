@@ -28,7 +28,7 @@ class Records(Protocol):
 
     `records[index]` returns a mapping from names of fields to bytes, arrays, integers or texts. The
     presets of recipes read "image", an encoded image, and "label", an integer. Several threads call
-    it, one at a time, since each holds the GIL.
+    `records[index]`, but only one at a time, since each holds the GIL.
     """
 
     def __len__(self) -> int: ...
@@ -37,12 +37,12 @@ class Records(Protocol):
 
 
 class Dataset(Handle):
-    """A dataset. `len()` is its number of records.
+    """A dataset. `len()` returns its number of records.
 
-    `path` is a packed dataset or another format that millrace reads: LMDB files of other programs,
-    tars, class folders, lists, arrays. The options are those of C++'s `OpenOptions`:
+    `path` is a packed dataset, or one in another format that millrace reads: LMDB files of other
+    programs, tars, class folders, lists, arrays. The options are those of C++'s `OpenOptions`:
 
-    - `format`: the name of the format; the default probes the path.
+    - `format`: the name of the format; by default the path is probed.
     - `images`, `labels`: the names of the databases of an LMDB file that has several.
     - `map`: False reads files by `pread` instead of mapping them.
     - `verify_checksums`: False does not compare the stored checksums.
@@ -81,10 +81,10 @@ class Dataset(Handle):
     def from_records(cls, records: Records, name: str | None = None) -> Dataset:
         """Makes a dataset of Python records. `name` is for messages and reports.
 
-        Python code runs under the GIL, so records come from one thread at a time, and the training
-        step waits for the GIL, too. Each read adds about 15 µs to the code's own time. An exception
-        ends the run, and `next` raises it as the cause of its `Error`; for `BadRecord` the option
-        `bad_records` decides.
+        Python code runs under the GIL, so only one thread at a time reads records, and the training
+        step may wait for the GIL. Each read takes about 15 µs more than the Python code itself. An
+        exception ends the run: `next` raises an `Error` whose cause is the exception. After
+        `BadRecord` the option `bad_records` decides.
         """
         self = cls.__new__(cls)
         self.failures = []
@@ -118,13 +118,14 @@ class Dataset(Handle):
     ) -> Dataset:
         """Makes a dataset of records that come one after the other, such as those of a generator.
 
-        Their number is known only at the end, so `len()` raises `TypeError`. Records are mappings,
-        as those of `from_records`. They are shuffled within windows of `window_records` records,
-        which take at most `memory_bytes`; <millrace/one_pass_dataset.h> says what is lost beside a
-        true shuffle. An iterator has a single epoch. For several epochs, give an iterable whose
-        `__iter__` begins again each time. A run resumes by reading the records before; give the
-        state of an iterator to a new loader with a new dataset. One loader at a time uses the
-        dataset. Exceptions are those of `from_records`; one of a generator always ends the run.
+        The number of records is known only at the end, so `len()` raises `TypeError`. Records are
+        mappings, as in `from_records`. They are shuffled within windows of `window_records`
+        records, which take at most `memory_bytes`. <millrace/one_pass_dataset.h> compares this with
+        a true shuffle. An iterator has a single epoch. For several epochs, give an iterable whose
+        `__iter__` begins again each time. A resumed run reads all earlier records again. To resume
+        a run over an iterator, give the state to a new loader with a new dataset. Only one loader
+        at a time may use the dataset. Exceptions act as in `from_records`, but an exception of a
+        generator always ends the run.
         """
         self = cls.__new__(cls)
         self.failures, self._facts = [], None
@@ -165,7 +166,7 @@ class Dataset(Handle):
         return self
 
     def raised(self) -> list[Failure]:
-        """The failures of Python code that reads records."""
+        """Returns the failures of Python code that reads records."""
         return [*self.failures, *(one for part in self.parts for one in part.raised())]
 
     def describe(self) -> dict[str, Any]:
@@ -193,7 +194,7 @@ class Dataset(Handle):
 
 
 def dataset_of(given: DatasetLike) -> Dataset:
-    """Returns the dataset, opened or made from records if it is not one."""
+    """Returns a dataset: the given one, or one opened from a path or made from records."""
     if isinstance(given, Dataset):
         return given
     if isinstance(given, (str, os.PathLike)):
@@ -205,8 +206,8 @@ def concat_datasets(parts: Iterable[DatasetLike]) -> Dataset:
     """Joins datasets, paths or Python records into one dataset.
 
     Record numbers continue from part to part. `Order.mixed` gives each part its share of an epoch.
-    The fields are those that all parts have. Raises `Error` without parts, and if two of them
-    name different classes.
+    The dataset has the fields that all parts have. Raises `Error` for an empty list, or if two
+    parts name different classes.
     """
     if isinstance(parts, (str, bytes)):
         raise Error("invalid_argument", f"parts is {parts!r}, must be a list of datasets or paths")
@@ -223,7 +224,7 @@ DatasetLike = Union[str, "os.PathLike[str]", Dataset, Records]
 
 
 class Owner:
-    """Keeps an object for the callbacks, which get its key, until the C library frees it."""
+    """Keeps an object until the C library frees it. Callbacks find it by its key."""
 
     keys = itertools.count(1)
     all: dict[int, Owner] = {}
@@ -235,7 +236,7 @@ class Owner:
 
 
 def report(error: Any, failed: BaseException, owner: Owner, status: int) -> int:
-    """Writes an exception into the callback's error. Returns the status."""
+    """Writes an exception into the callback's error. Returns the callback's status."""
     if isinstance(failed, BadRecord):
         write(error, text_of(failed))
         return structs.BAD_RECORD
@@ -287,7 +288,8 @@ free_reader = free_owner
 
 
 def fill(record: Any, value: Mapping[str, FieldValue]) -> Any:
-    """Writes a record's fields for the C library. Returns the memory, which must be kept."""
+    """Writes a record's fields for the C library. Returns their memory, which the caller must
+    keep."""
     fields = [(name.encode(), stored(field)) for name, field in value.items()]
     array = (structs.FieldStruct * len(fields))()
     for to, (name, data) in zip(array, fields):

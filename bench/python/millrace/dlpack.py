@@ -39,7 +39,8 @@ NAME, NAME_OF_VERSIONED = b"dltensor", b"dltensor_versioned"
 
 
 def of_python(name: str, result: Any, *arguments: Any) -> Any:
-    """Returns a function of Python's C interface. Others may declare `ctypes.pythonapi`'s own."""
+    """Returns a separate object for a function of Python's C interface. Other packages may declare
+    the one in `ctypes.pythonapi`."""
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 

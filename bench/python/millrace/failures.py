@@ -19,7 +19,7 @@ class Failure(NamedTuple):
 
 
 def text_of(failed: BaseException) -> str:
-    """Returns the exception's text, or its type's name if its own code for the text fails."""
+    """Returns the exception's text, or the name of its type if `str` fails."""
     try:
         return str(failed)
     except BaseException:
@@ -27,16 +27,16 @@ def text_of(failed: BaseException) -> str:
 
 
 def write(error: Any, text: str) -> str:
-    """Writes a text into a callback's error. Returns the text as it was written: truncated between
-    two characters, and without zeros."""
+    """Writes a text into a callback's error. Returns the text as written: zero characters are
+    escaped, and a long text is truncated after a whole character."""
     data = text.replace("\0", "\\0").encode(errors="replace")[:ROOM]
     error.contents.message = data = data.decode(errors="ignore").encode()
     return data.decode()
 
 
 def cause_of(message: str, failures: Sequence[Failure]) -> BaseException | None:
-    """Returns the exception whose text is the end of an error's message, which may be truncated;
-    the latest of several."""
+    """Returns the exception whose text is the end of an error's message. The message may be
+    truncated. If several exceptions match equally, returns the latest."""
 
     def length(failure: Failure) -> int:
         if message.endswith(failure.text):

@@ -36,7 +36,8 @@ class Error(RuntimeError):
 
 
 def whole(name: str, value: Any, least: int, most: int) -> int:
-    """Returns an integer option. Raises `Error` outside its range, where C would wrap around."""
+    """Returns an integer option. Raises `Error` for values out of range, which would wrap around in
+    C."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -48,7 +49,7 @@ def whole(name: str, value: Any, least: int, most: int) -> int:
 
 
 def finite_json(value: Any) -> str:
-    """Returns JSON text. Raises `Error` for numbers that JSON does not have."""
+    """Returns JSON text. Raises `Error` for infinity and nan, which JSON does not have."""
     refuse_not_finite("", value)
     return json.dumps(value)
 
@@ -65,13 +66,13 @@ def refuse_not_finite(name: str, value: Any) -> None:
 
 
 class BadRecord(Exception):
-    """Raised by a dataset's or transform's own code for a record that cannot be used. The option
-    `bad_records` then decides; every other exception ends the run."""
+    """Exception for a record that cannot be used, for Python code of datasets and transforms to
+    raise. The option `bad_records` then decides; every other exception ends the run."""
 
 
 def library_path() -> str:
-    """Returns the path of libmillrace.so. The environment variable MILLRACE_LIBRARY comes first,
-    then the library in this package, then one that the system finds."""
+    """Returns the path of libmillrace.so. Tries the environment variable MILLRACE_LIBRARY, then the
+    library in this package, then the one that the system finds."""
     chosen = os.environ.get("MILLRACE_LIBRARY")
     if chosen:
         return chosen
@@ -169,7 +170,7 @@ FUNCTIONS = declared(LIBRARY)
 
 
 class ErrorOfThread(threading.local):
-    """The error that the calls of one thread fill."""
+    """The error struct that all calls of one thread fill."""
 
     def __init__(self) -> None:
         self.struct = structs.ErrorStruct()
@@ -180,7 +181,7 @@ last = ErrorOfThread()
 
 
 def failure() -> Error:
-    """Makes the exception for the failed call of this thread."""
+    """Makes the exception for the last failed call of this thread."""
     status = last.struct.status
     name = LIBRARY.millrace_status_name(
         structs.TIMEOUT if status == structs.SLOTS_HELD else status
@@ -217,7 +218,7 @@ def json_of(name: str, *arguments: Any) -> Any:
 
 
 class Handle:
-    """Owns a handle of the C library. It is freed with this object."""
+    """Owns a handle of the C library. The handle is freed with this object."""
 
     kind = ""
     handle = 0
@@ -240,7 +241,7 @@ class Handle:
 
 
 def text(value: str | os.PathLike[str] | None) -> bytes | None:
-    """Encodes an argument of the C library."""
+    """Encodes a text as an argument for the C library."""
     if value is None:
         return None
     encoded = os.fsencode(value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loader: a run over a dataset, whose batches a training loop takes."""
+"""The loader: runs over a dataset and hands batches to a training loop."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _next = FUNCTIONS["pipeline_next"]
 
 
 class Report(dict):  # type: ignore[type-arg]
-    """Everything that was measured, as `to_json` of <millrace/report.h> describes it, or as the
-    commands' JSON has it. Printed, it is the verdict."""
+    """A mapping with everything that was measured. `to_json` of <millrace/report.h> lists its keys;
+    a report of a measurement has the keys of the command's JSON. `print` shows the verdict."""
 
     def __str__(self) -> str:
         verdict = self["verdict"]
@@ -57,27 +57,28 @@ class Loader(Workload):
         for batch in train:
             step(batch["image"].torch(), batch["label"].torch())
 
-    `dataset` is a path, a `Dataset`, or records in Python (`Dataset.from_records`); several are
-    joined by `concat_datasets`. `recipe` is a preset, a recipe, the path of one, or a transform;
-    `size` is the width and height that a preset makes. Images are uint8, [samples, height, width,
-    channels]. With `dtype`, `layout`, `mean` or `std` they are converted, by default to float32,
-    [samples, channels, height, width].
+    `dataset` is a path, a `Dataset`, or records in Python (`Dataset.from_records`).
+    `concat_datasets` joins several datasets. `recipe` is a preset, a recipe, the path of a recipe,
+    or a transform. `size` is the width and height that a preset makes. Images are uint8, [samples,
+    height, width, channels]. With `dtype`, `layout`, `mean` or `std` they are converted, by default
+    to float32, [samples, channels, height, width].
 
     `device` is "host" or "cuda:N". On a GPU, batches are taken on PyTorch's current stream if
-    PyTorch is imported. `stream` sets another one; 0 waits until the host can read the data.
-    `timeout` limits a wait for a batch, in seconds. `runtime` shares workers with other loaders.
-    `batch_transform` changes whole batches on the workers (`BatchTransform`, `mix_transform`).
-    `state` is where the run continues, a result of `state_dict`. The other keywords are `Options`.
+    PyTorch is imported. `stream` sets another stream; with 0, `next` waits until the host can read
+    the data. `timeout` limits the wait for a batch, in seconds. `runtime` shares workers with other
+    loaders. `batch_transform` changes whole batches on the workers (`BatchTransform`,
+    `mix_transform`). `state`, a result of `state_dict`, is the state at which the run continues.
+    The other keywords are those of `Options`.
 
-    The loader is its own iterator over the remaining batches of the run: `break`, and a later `for`
-    goes on. `len()` is the number of batches in an epoch. Without `epochs` the run never ends.
-    `one_epoch()` ends with each epoch.
+    The loader is its own iterator over the remaining batches of the run: after `break`, a later
+    `for` continues with the next batch. `len()` is the number of batches in an epoch. Without
+    `epochs` the run never ends. `one_epoch()` iterates over one epoch.
 
-    Threads: each of several threads that take batches gets batches of its own. Processes: a child
-    of `fork` needs a loader of its own. Errors: the first `Error` ends the run, and `__cause__` is
-    the exception of Python code that caused it. A timeout, Ctrl-C, and batches that hold all memory
-    do not end the run. The loader stops when it is closed, left as a context, or collected; batches
-    outlive it.
+    Threads: several threads may take batches; each batch goes to one of them. Processes: a child of
+    `fork` needs a loader of its own. Errors: the first `Error` ends the run. If an exception of
+    Python code caused it, this is its `__cause__`. A timeout, Ctrl-C, and live batches that hold
+    all slots do not end the run. The loader stops when it is closed, when its `with` block ends, or
+    when it is collected. Batches outlive the loader.
     """
 
     def __init__(
@@ -152,10 +153,10 @@ class Loader(Workload):
     def next(self, *, stream: Any = None, timeout: float | None = None) -> Batch | None:
         """Returns the next batch; None after the last one.
 
-        `stream` and `timeout` take the place of the loader's. A stream is a number (0 = the host, 1
-        = CUDA's default stream, otherwise a cudaStream_t) or an object of PyTorch or CuPy. It must
+        `stream` and `timeout` replace those of the loader. A stream is a number (0 = the host, 1 =
+        CUDA's default stream, otherwise a cudaStream_t) or an object of PyTorch or CuPy. It must
         outlive the batch. Raises `Error` with the code "timeout" or "slots_exhausted" if no batch
-        came; the run goes on.
+        was ready; the run continues after this.
         """
         pipeline = self._running()
         if self._interrupted:
@@ -187,7 +188,8 @@ class Loader(Workload):
         return batch
 
     def _take(self, pipeline: int, batch: Batch, limit: float | None) -> int:
-        """Waits for the next batch, in short waits between which Python handles Ctrl-C."""
+        """Waits for the next batch. Each wait is short, so that Python can handle Ctrl-C after
+        it."""
         into = byref(batch._handle)
         if limit is not None and limit <= WAIT:
             return int(_next(pipeline, batch._stream, max(limit, 0), into, last.reference))
@@ -211,7 +213,8 @@ class Loader(Workload):
                 held = 0
 
     def one_epoch(self) -> Iterator[Batch]:
-        """Yields the remaining batches of an epoch; nothing after the last epoch."""
+        """Yields the remaining batches of the current epoch; yields nothing after the last
+        epoch."""
         for batch in self:
             yield batch
             if batch.last_in_epoch:
@@ -224,22 +227,24 @@ class Loader(Workload):
 
     @property
     def total_batches(self) -> int | None:
-        """Number of batches of the whole run; None if it never ends."""
+        """Number of batches of the whole run; None if it never ends or is unknown."""
         total = number("pipeline_total_batches", self._running().handle)
         return None if total == ENDLESS else total
 
     def set_weights(self, weights: Numbers) -> int:
-        """Changes the weights of `Order.weighted`, and returns the epoch from which on they hold.
+        """Changes the weights of `Order.weighted`. Returns the first epoch with the new weights.
 
         Batches are planned ahead: `prefetch` of them, and `device_slots` more on a GPU or with a
-        conversion. The epoch begins behind these. For the very next epoch, call this while at least
-        that many batches of the current one are left. With the option `epoch_break`, between two
-        epochs is early enough, but the first batch of each epoch is waited for. All ranks must call
-        it with the same weights after the same number of batches. Any thread may call it.
+        conversion. The returned epoch is the first one that begins after these. To change the next
+        epoch, call this while at least that many batches of the current epoch are left. With the
+        option `epoch_break`, a call between two epochs changes the second one, but the trainer
+        waits for the first batch of each epoch. All ranks must call it with the same weights after
+        the same number of batches. Any thread may call it.
 
-        A state resumes only with the weights of its epoch, and with those of later epochs that it
-        names as `new_weights`: `Order.weighted(...).reweighted(epoch, ...)`. Set `order` to that
-        before `load_state_dict`, or give it to a new loader. Raises `Error`.
+        A run resumes at a state only with the same weights: those of the state's epoch, and those
+        of later epochs that the state lists in `new_weights`. Make them by
+        `Order.weighted(...).reweighted(epoch, ...)`. Set `order` to the result before
+        `load_state_dict`, or give it to a new loader. Raises `Error`.
         """
         values = array_of("weights", "d", weights)
         return number("pipeline_set_weights", self._running().handle, *list_arguments(values))
@@ -247,16 +252,18 @@ class Loader(Workload):
     def state_dict(self) -> dict[str, Any]:
         """Returns the state after the last batch that was handed out, for a checkpoint.
 
-        It is the same on all ranks, and serves any number of ranks with the same
-        `global_batch_size`. If Ctrl-C ended a call of `next`, its batch may count as handed out.
+        The state is the same on all ranks. A run with any number of ranks can resume from it if
+        `global_batch_size` is the same. If Ctrl-C ended a call of `next`, the batch of this call
+        may count as handed out.
         """
         state: dict[str, Any] = json_of("pipeline_state", self._running().handle)
         return state
 
     def load_state_dict(self, state: Mapping[str, Any] | str) -> None:
         """Continues the run at a state. Raises `Error` if the state is of another run, seed, order
-        or dataset, and for a stream that can be read only once; this run then goes on. Over another
-        stream it goes on by reading the stream again up to its place."""
+        or dataset, or if the dataset is a stream that can be read only once. After such an error
+        the run continues where it was; over a stream it first reads the stream again up to this
+        position."""
         text = text_of(state)
         facts = self.dataset.describe()
         if not facts["can_restart"]:
@@ -272,7 +279,8 @@ class Loader(Workload):
         self._interrupted.clear()
 
     def _restart(self, pipeline: Pipeline, state: str) -> None:
-        """Ends the run before the next one begins, since one run at a time reads a stream."""
+        """Ends the old run before the new one begins, since only one run at a time can read a
+        stream."""
         before = text_of(self.state_dict())
         call("pipeline_stop", pipeline.handle)
         self._pipeline = None
@@ -285,7 +293,8 @@ class Loader(Workload):
             raise
 
     def report(self, restart: bool = False) -> Report:
-        """Returns a report since the start, or the last `restart`, which begins a new one."""
+        """Returns a report since the start or the last `restart`. With `restart` a new one
+        begins."""
         return Report(json_of("pipeline_report", self._running().handle, c_int32(restart)))
 
     def close(self) -> None:
@@ -319,6 +328,6 @@ open_loaders: weakref.WeakSet[Loader] = weakref.WeakSet()
 
 @atexit.register
 def close_all() -> None:
-    """Ends all threads before the interpreter, which their callbacks may need."""
+    """Ends all threads before the interpreter ends, since their callbacks may need it."""
     for loader in list(open_loaders):
         loader.close()

@@ -24,11 +24,11 @@ LARGEST_COUNT = 2**40
 
 
 class Interrupts:
-    """Ctrl-C while C code runs.
+    """Handles Ctrl-C while C code runs.
 
-    An exception at the entry of a callback would be printed and lost. So the signal's handler runs
-    only inside of `call`, which Ctrl-C ends by an exception. Elsewhere the signal is kept for the
-    next `call` or the end.
+    ctypes prints and drops an exception that is raised at the entry of a callback. So the signal's
+    handler runs only inside `call`, where its exception ends the call. A signal at any other time
+    is kept until the next `call` or the end.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Interrupts:
 
 
 class Trainer:
-    """The callbacks of one measurement. The first exception of one of them ends it."""
+    """The callbacks of one measurement. The first exception of a callback ends the measurement."""
 
     def __init__(self, workload: Workload, step: Step | None, interrupts: Interrupts) -> None:
         self.workload, self.step, self.interrupts = workload, step, interrupts
@@ -79,7 +79,7 @@ class Trainer:
         self.names: dict[str, bytes] = {}
 
     def called(self, error: Any, function: Callable[..., object], *arguments: Any) -> int:
-        """Calls Python code for a callback. Returns the callback's status."""
+        """Calls Python code on behalf of a callback. Returns the callback's status."""
         try:
             self.interrupts.call(function, *arguments)
         except BaseException as failed:
@@ -133,15 +133,16 @@ def bench(
 ) -> Report:
     """Runs a training loop, and returns its rates and the stage that limits them.
 
-    `workload` is a `Workload`, or a `Loader`, which keeps its own run and memory meanwhile.
+    `workload` is a `Workload` or a `Loader`; a `Loader` keeps its own run and memory meanwhile.
     `step(batch)` trains on a `Batch`. Without a step, batches are taken as fast as they come. On
-    the host the step ends with the call; on a GPU it is the work that the call enqueues on
-    PyTorch's current stream, or on the workload's. It runs many times, also on batches that it had
-    before, and so trains a model. Keep a few batches at most: they hold their memory.
+    the host the step ends with the call. On a GPU the step is the work that the call enqueues on
+    PyTorch's current stream, or on the workload's stream. The step runs many times, also on earlier
+    batches, so it changes the model. It may keep a few batches at most, since these hold slots.
 
-    `warmup` is the number of batches before the measurement. `batches` is the number to measure, 0
-    = as many as fit into `duration` seconds. Returns the keys of `millrace bench --json`; printed,
-    the verdict. Raises the first exception of the step, and `Error`. Ctrl-C ends it.
+    `warmup` is the number of batches before the measurement. `batches` is the number of measured
+    batches; 0 = as many as fit into `duration` seconds. Returns a mapping with the keys of
+    `millrace bench --json`; `print` shows its verdict. Raises the first exception of the step, and
+    `Error`. Ctrl-C ends the measurement.
 
     Measure on one thread at a time, while nothing else runs on the machine.
     """
@@ -169,15 +170,16 @@ def tune(
 ) -> Report:
     """Finds the smallest setting that feeds the step: workers, prefetch and micro-batches.
 
-    `workload` and `step` are as for `bench`. Its workers are ignored. Its batch size is kept,
-    unless `tune_batch_size` is true or a limit is given. `p99_ms` limits a batch's time at the 99th
-    percentile, `memory_bytes` the memory of slots and scratch; the largest batch size within them
-    is searched. `max_workers` is the most to try, 0 = one for each processor of this rank.
-    `budget` is the time for everything, in seconds. `on_run(setting)` is called before each run.
+    `workload` and `step` are as for `bench`. The workload's number of workers is ignored. Its batch
+    size is kept, unless `tune_batch_size` is true or a limit is given. `p99_ms` limits the 99th
+    percentile of the batch time; `memory_bytes` limits the memory of slots and scratch. With
+    limits, `tune` finds the largest batch size within them. `max_workers` is the largest number of
+    workers to try; 0 = one for each processor of this rank. `budget` limits the total time, in
+    seconds. `on_run(setting)` is called before each run.
 
-    Returns the keys of `millrace tune --json`. `Loader(..., **result["chosen"])` runs with the
-    choice, whose reason is "why". If "doubtful" is true, noise or other programs hid the best one.
-    Raises as `bench`.
+    Returns a mapping with the keys of `millrace tune --json`. `Loader(..., **result["chosen"])`
+    uses the chosen setting, and "why" has the reason. "doubtful" is true if the choice is
+    uncertain, for example because of noise or other programs. Raises as `bench`.
     """
     if p99_ms is not None and not p99_ms > 0:
         raise Error("invalid_argument", f"p99_ms is {p99_ms}, must be in 0.001..3600000")
@@ -209,11 +211,12 @@ def diagnose(
 ) -> Report:
     """Divides an epoch's time into compute, trainer, copy, preparation and fetch.
 
-    `workload` and `step` are as for `bench`; the step also gets samples of zeros. Each of `rounds`,
-    at least 2, measures every phase by `batches`, 0 = as many as fit into `duration` seconds. More
-    rounds find smaller stalls. The time of fetching records from storage is measured only for a
-    `Workload` with a path, which nothing else in the process may have open: its pages are dropped
-    from the page cache. Returns the keys of `millrace diagnose --json`. Raises as `bench`.
+    `workload` and `step` are as for `bench`; the step also gets samples of zeros. `rounds` is at
+    least 2. Each round measures every phase once, with `batches` batches; 0 = as many as fit into
+    `duration` seconds. More rounds find smaller stalls. The time to fetch records from storage is
+    measured only for a `Workload` with a path. Nothing else in the process may have this path open,
+    since its pages are dropped from the page cache. Returns a mapping with the keys of `millrace
+    diagnose --json`. Raises as `bench`.
     """
     options = structs.DiagnoseOptions(
         rounds=whole("rounds", rounds, 2, 1_000_000),

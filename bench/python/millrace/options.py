@@ -12,7 +12,8 @@ from .order import Order
 
 
 class Conversion(TypedDict, total=False):
-    """C++'s `Conversion`: of images on the device, as torchvision's ToTensor and Normalize."""
+    """Conversion of images on the device: C++'s `Conversion`. It does what torchvision's ToTensor
+    and Normalize do."""
 
     field: str
     dtype: str
@@ -25,8 +26,8 @@ class Options(TypedDict, total=False):
     """The options of a run, with C++'s names, defaults and messages.
 
     `load_options` in <millrace/options_file.h> lists their values, and
-    <millrace/pipeline_options.h> describes them. None stands for the default. `order` is a name or
-    an `Order`.
+    <millrace/pipeline_options.h> describes them. None means the default. `order` is a name or an
+    `Order`.
     """
 
     # Workers and slots. The default of `workers` is one for each usable processor.
@@ -78,9 +79,9 @@ RANKS = ("rank", "world", "local_rank", "local_world")
 def ranks() -> dict[str, Any]:
     """Returns the ranks of this process: "rank", "world", "local_rank", "local_world", "source".
 
-    They are those of torch.distributed if it is initialised, otherwise those of the launcher
-    (torchrun, Open MPI, MPICH or SLURM). Without a launcher it is one process. Raises `Error` if
-    the launcher's variables contradict each other.
+    They come from torch.distributed if it is initialised, otherwise from the launcher (torchrun,
+    Open MPI, MPICH or SLURM). Without a launcher there is one rank. Raises `Error` if the
+    launcher's variables contradict each other.
     """
     distributed = sys.modules.get("torch.distributed")
     if not (distributed and distributed.is_available() and distributed.is_initialized()):
@@ -105,7 +106,7 @@ def refuse_unknown(options: Mapping[str, Any]) -> None:
 
 
 def options_json(options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Returns options as the C library reads them, and the ranks among them."""
+    """Returns the options as JSON for the C library, and the ranks that they contain."""
     refuse_unknown(options)
     given = {OTHER_NAMES.get(name, name): value for name, value in options.items()}
     if isinstance(given.get("order"), Order):
@@ -129,7 +130,7 @@ def options_json(options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """Returns a value that JSON knows, of one of NumPy's or PyTorch's numbers, arrays or dtypes."""
+    """Converts a number, array or dtype of NumPy or PyTorch to a value that JSON supports."""
     if isinstance(value, Mapping):
         return {name: plain(one) for name, one in value.items()}
     if isinstance(value, type):

@@ -17,13 +17,13 @@ Numbers = Union[Iterable[float], Any]
 
 
 def is_bool(value: Any) -> bool:
-    """Whether this is a bool, or an array or tensor of bools."""
+    """Returns whether this is a bool, or an array or tensor of bools."""
     return isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")
 
 
 def array_of(name: str, kind: str, numbers: Numbers) -> array[Any]:
-    """Returns numbers as an array of C. Raises `Error` for numbers that do not fit, and for bools,
-    which could be a mask."""
+    """Returns numbers as a C array. Raises `Error` for numbers that do not fit. Also raises it for
+    bools, since the caller may have passed a mask by mistake."""
     if isinstance(numbers, (bytes, bytearray)):
         given = type(numbers).__name__
         raise Error("invalid_argument", f"{name}: must be a list or an array, not {given}")
@@ -52,8 +52,8 @@ class Source(NamedTuple):
 class Order(Handle):
     """The order in which a run takes a dataset's records, for the option `order` of `Loader`.
 
-    Its functions have the names, defaults and messages of C++'s `Order`, in <millrace/order.h>.
-    An order is immutable; any number of loaders may share it. Raises `Error`.
+    Its functions have the names, defaults and messages of C++'s `Order` (<millrace/order.h>). An
+    order is immutable; any number of loaders may share it. The functions raise `Error`.
     """
 
     kind = "order"
@@ -70,7 +70,7 @@ class Order(Handle):
 
     @classmethod
     def shuffled(cls) -> Order:
-        """Every record once in each epoch, in a new order."""
+        """Each epoch has every record once, in a new random order."""
         return cls()
 
     @classmethod
@@ -80,7 +80,8 @@ class Order(Handle):
 
     @classmethod
     def blocks(cls, block_records: int = 1024, window_blocks: int = 16) -> Order:
-        """Near-sequential reads: shuffled among `window_blocks` blocks of consecutive records."""
+        """Near-sequential reads: records are shuffled within windows of `window_blocks` blocks of
+        consecutive records."""
         return cls._made(
             "order_blocks",
             whole("block_records", block_records, 0, LARGEST),
@@ -100,7 +101,8 @@ class Order(Handle):
 
     @classmethod
     def bucketed_by(cls, field: str, *, group_records: int, window_records: int = 8192) -> Order:
-        """The same by the size of a field in bytes. Each new loader reads the sizes."""
+        """Does the same, with the sizes of a field in bytes as lengths. Each new loader reads these
+        sizes."""
         window = whole("window_records", window_records, 0, LARGEST)
         group = whole("group_records", group_records, 0, LARGEST)
         return cls._made("order_bucketed_by", text(field), window, group)
@@ -114,7 +116,8 @@ class Order(Handle):
         return cls._made("order_weighted", *list_arguments(values), size)
 
     def reweighted(self, epoch: int, weights: Numbers) -> Order:
-        """Returns a `weighted` order with other weights from an epoch on, as many as before."""
+        """Returns a `weighted` order with other weights from `epoch` on. Their number must be the
+        same as before."""
         values = array_of("weights", "d", weights)
         first = whole("epoch", epoch, 0, LARGEST)
         return self._made("order_reweighted", self.handle, first, *list_arguments(values))
@@ -135,8 +138,8 @@ class Order(Handle):
         return cls._made("order_mixed", sources, len(given), size)
 
     def subset(self, indices: Numbers) -> Order:
-        """Returns the same order over a list of records. A record listed twice comes twice. In an
-        order that is a subset already, the indices are positions in its list."""
+        """Returns the same order over a list of records. A record that is listed twice comes twice.
+        If this order is already a subset, the indices are positions in its list."""
         values = array_of("indices", "Q", indices)
         return self._made("order_subset", self.handle, *list_arguments(values))
 
@@ -160,5 +163,5 @@ class Order(Handle):
                 raise raised[0] from None
 
     def repeated(self, times: int) -> Order:
-        """Repeats each record in a row, each time with its own random numbers."""
+        """Repeats each record, in succession, each time with its own random numbers."""
         return self._made("order_repeated", self.handle, whole("times", times, 0, LARGEST))

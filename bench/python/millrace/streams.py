@@ -30,7 +30,7 @@ def current_of_torch(device: int) -> int:
 
 
 def wait(waiting: int, stream: int, device: int | None) -> None:
-    """Makes the first stream wait for the work that the second one has now."""
+    """Makes stream `waiting` wait for the work that is now enqueued on `stream`."""
     torch = sys.modules.get("torch")
     if torch is None:
         raise Error(
@@ -43,7 +43,8 @@ def wait(waiting: int, stream: int, device: int | None) -> None:
 
 
 def device_of(device: Any) -> str:
-    """Returns millrace's name of a device that may be PyTorch's: "cpu" and "cuda", too."""
+    """Returns millrace's name of a device. Accepts PyTorch's devices and names, such as "cpu" and
+    "cuda", too."""
     name = str(device)
     if name == "cpu":
         return "host"

@@ -25,7 +25,7 @@ class RecordStruct(ctypes.Structure):
 
 
 class SizedStruct(ctypes.Structure):
-    """A struct that begins with its size, which the constructor sets."""
+    """A struct whose first member is its size. The constructor sets this member."""
 
     def __init__(self, **members: object) -> None:
         super().__init__(**members)

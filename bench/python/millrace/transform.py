@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms, which make samples of records: recipes for images, raw fields, or Python code."""
+"""Transforms, which make samples of records by a recipe for images, by a copy of fields, or by
+Python code."""
 
 from __future__ import annotations
 
@@ -45,10 +46,10 @@ LARGEST_SIDE = 16384
 
 
 def recipe(recipe: RecipeLike = "train", size: int | None = None) -> dict[str, Any]:
-    """Returns a recipe as a dictionary, with the defaults of what it leaves out.
+    """Returns a recipe as a dictionary, with the defaults of all keys that it leaves out.
 
-    `size` is the width and height that a preset makes. Raises `Error` for an unknown preset, a
-    wrong recipe, or a size beside a recipe that is not a preset.
+    `size` is the width and height that a preset makes. Raises `Error` for an unknown preset or a
+    wrong recipe, and for a size if the recipe is not a preset.
     """
     return _sized(recipe_text(recipe), size)
 
@@ -79,8 +80,8 @@ class ImageTransform(TransformHandle):
     dictionary, or the path of a JSON file. `size` is the width and height that a preset makes. The
     limits are those of C++'s `DecodeLimits`; 0 is the default. Raises `Error`.
 
-    A recipe's "images" names further encoded images of each record, for pairs. They become fields
-    of their names, with the draws of "image" or their own:
+    "images" in a recipe names further encoded images of each record, for pairs. Each becomes a
+    field of the same name. It uses the random numbers of "image" or its own:
 
         {"output": [224, 224], "ops": [{"op": "random_resized_crop"}],
          "images": {"depth": {}, "positive": {"draws": "own"}}}
@@ -109,7 +110,7 @@ class ImageTransform(TransformHandle):
 
 
 def refuse(name: str, value: Any, wanted: str) -> Error:
-    """Returns the error of an argument that is of the wrong kind."""
+    """Returns the error for an argument of the wrong kind."""
     given = f'"{value}"' if isinstance(value, str) else reprlib.repr(value)
     return Error("invalid_argument", f"{name} is {given}, must be {wanted}")
 
@@ -118,9 +119,9 @@ class FieldSpec(NamedTuple):
     """A field of samples.
 
     `dtype` is uint8, int8, uint16, int16, uint32, int32, uint64, int64, bool, float16, bfloat16,
-    float32 or float64. A shape has up to 5 extents. If `variable`, the first extent is a maximum,
-    and batches have a further field NAME.length (uint32). `fill` fills the rest of a variable field
-    of `RawTransform`; elsewhere the rest is 0.
+    float32 or float64. A shape has up to 5 extents. If `variable` is true, the first extent is a
+    maximum, and batches have a further field NAME.length (uint32). The unused rest of a variable
+    field is set to `fill` in `RawTransform`, and to 0 in other transforms.
     """
 
     name: str
@@ -161,9 +162,10 @@ def field_list(fields: Any) -> list[FieldSpec]:
 class RawTransform(TransformHandle):
     """Copies fields of records unchanged: tokens, numbers, features.
 
-    `fields` lists them; the default are those that the dataset describes. A variable field is cut
-    at its maximal length, and the rest is filled. Raises `Error`, also for a field that `dataset`
-    does not have, or has with another dtype, if both are given.
+    `fields` lists the fields; by default they are those that the dataset describes. A variable
+    field is truncated at its maximal length, or filled up to it. Raises `Error`. If `dataset` and
+    `fields` are both given, also raises it for a field that the dataset lacks or has with another
+    dtype.
     """
 
     def __init__(
@@ -184,8 +186,8 @@ class RawTransform(TransformHandle):
 
 
 class Random:
-    """The random numbers of one sample, which depend only on seed and position. It is valid during
-    one call."""
+    """The random numbers of one sample or batch. They depend only on seed and position. The object
+    may be used only during the call."""
 
     __slots__ = ("_random",)
 
@@ -202,8 +204,8 @@ class Random:
 
 
 class Record(Mapping[str, bytes]):
-    """A record as a mapping from names of fields to bytes. `index` is its number. It is valid
-    during one call, its values longer."""
+    """A record as a mapping from names of fields to bytes. `index` is its number. The record may be
+    used only during the call. Its values are copies, which stay valid."""
 
     def __init__(self, record: structs.RecordStruct) -> None:
         self.index = int(record.index)
@@ -226,10 +228,10 @@ class Transform(TransformHandle):
     """Makes samples by Python code.
 
     `make(record, random)` returns a mapping from the names of `fields` to arrays, buffers, numbers
-    or lists of numbers, which are copied. It is called on several threads, one at a time, since
-    each holds the GIL; the training step waits for the GIL, too. A sample costs about 20 µs beside
-    the code's own time. Exceptions are as for `Dataset.from_records`. `fingerprint` identifies the
-    code in states; 0 = none. `description` is for the report.
+    or lists of numbers. The values are copied. Several threads call `make`, but only one at a time,
+    since each holds the GIL; the training step may wait for the GIL, too. A sample takes about 20
+    µs more than the Python code itself. Exceptions are as for `Dataset.from_records`. `fingerprint`
+    identifies the code in states; 0 = none. `description` is for the report.
     """
 
     def __init__(

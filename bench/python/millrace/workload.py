@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dataset, a transform, a device and options: of a loader, or to be measured."""
+"""A dataset, a transform, a device and options, for a loader or a measurement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Runtime(Handle):
-    """Workers that several loaders share, for example those of training and evaluation.
+    """Workers that several loaders share, for example a training and an evaluation loader.
 
     `workers` is the number of threads; 0 = one for each usable processor of this rank's share of
     the host. The ranks are as for `Loader`.
@@ -54,12 +54,12 @@ class Runtime(Handle):
 
 
 class Workload:
-    """A loader that does not run, for `bench`, `tune` and `diagnose`.
+    """The parameters of a loader, without a run, for `bench`, `tune` and `diagnose`.
 
-    The arguments are those of `Loader`. Each measurement opens a path anew, so that `diagnose` can
-    drop its pages from the page cache. The options `epochs` and `last_batch` are ignored: the
-    length of a measurement is its own, and all batches are full. Raises `Error`. Any thread may use
-    it.
+    The arguments are those of `Loader`. If `dataset` is a path, each measurement opens it again, so
+    that `diagnose` can drop its pages from the page cache. The options `epochs` and `last_batch`
+    are ignored: a measurement has its own length, and all batches are full. Raises `Error`. Any
+    thread may use it.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Workload:
         self._gpu = int(self.device[5:]) if self.device[5:].isdigit() else None
 
     def _path(self) -> str | os.PathLike[str] | None:
-        """The path of a dataset that this object does not keep open."""
+        """Returns the path of the dataset, if this object does not keep the dataset open."""
         return self._given if isinstance(self._given, (str, os.PathLike)) else None
 
     def _setup(self, dataset: Dataset | None, state: str | None = None) -> structs.PipelineSetup:
@@ -107,13 +107,13 @@ class Workload:
         )
 
     def _stream_of_step(self) -> int:
-        """Number of the stream on which batches are taken; 0 = the host."""
+        """Returns the number of the stream on which batches are taken; 0 = the host."""
         if self._gpu is None:
             return 0
         return streams.current_of_torch(self._gpu) if self._stream is None else self._stream
 
     def _cause(self, error: Error, dataset: Dataset | None) -> BaseException | None:
-        """Returns the exception of Python code that the error tells about."""
+        """Returns the exception of Python code that caused the error."""
         failures = [*self.transform.failures]
         if dataset is not None:
             failures += dataset.raised()
