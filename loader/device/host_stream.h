@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-/// Numbered points at which a `HostEvent` was recorded. Shared with the streams that still have the
-/// event in their queue, so the event itself may be destroyed first.
+/// Numbered points at which a `HostEvent` was recorded. Streams that still have the event in their
+/// queue share ownership, so the event itself may be destroyed first.
 class EventPoints {
  public:
   using Clock = std::chrono::steady_clock;

@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-/// Reports to `profiler`, while it lives, that the calling thread does `name` for batch `batch`.
-/// Null = no report.
+/// Scope that reports to `profiler` that the calling thread does `name` for batch `batch`. Null =
+/// no report.
 class ProfilerRange {
  public:
   ProfilerRange(ProfilerRanges* profiler, const char* name, std::uint64_t batch) noexcept

@@ -14,12 +14,12 @@
 
 namespace millrace {
 
-/// The trainer's side of the slot queues: hands batches out, makes streams wait for them, takes
-/// them back. The pipeline and live batches share ownership; it may outlive the pipeline. All
-/// methods may be called from any thread at once.
+/// The trainer's side of the slot queues: hands out batches, makes streams wait for a batch's data,
+/// and takes batches back. The pipeline and its live batches share ownership of it, so it may
+/// outlive the pipeline. All methods may be called from any thread at once.
 class BatchConsumer : public std::enable_shared_from_this<BatchConsumer> {
  public:
-  /// `identity` is the run's state without its position and its order.
+  /// `identity` is the run's state. Its position and its order are ignored.
   BatchConsumer(std::shared_ptr<SlotQueues> queues, std::shared_ptr<Device> device,
                 SlotLayout layout, State identity, std::shared_ptr<const OrderHashes> order);
 
@@ -33,14 +33,15 @@ class BatchConsumer : public std::enable_shared_from_this<BatchConsumer> {
   }
   /// Returns the run's state at a position.
   State state_at(const RunPosition& at) const;
-  /// Makes the batch's stream wait for a micro-batch. Without a stream, waits itself.
+  /// Makes the batch's stream wait for a micro-batch. If the batch has no stream, the calling
+  /// thread waits.
   void take(OutputSlot& output, std::size_t micro_batch);
   void record_stream(OutputSlot& output, Stream& stream);
-  /// Shares ownership of a stream that the batch is used on, until the output slot is released.
+  /// Keeps a stream that uses the batch alive until the output slot is released.
   void keep(OutputSlot& output, std::shared_ptr<Stream> stream) {
     queues_->keep(output, std::move(stream));
   }
-  /// Gives the slot back. In a child of fork() leaks everything instead.
+  /// Returns the slot to the slot queues. In a child of fork() leaks this object instead.
   void release(OutputSlot& output) noexcept;
 
  private:

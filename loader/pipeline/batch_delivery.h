@@ -15,9 +15,9 @@ namespace millrace {
 /// Longest wait for a device before its completions are polled again.
 inline constexpr std::chrono::milliseconds poll_interval{5};
 
-/// Delivers made micro-batches to the trainer. Its constructor makes the output slots, before the
-/// threads start. Then the upload thread and the plan-recycle thread call it, each the methods
-/// marked for it. It must be destroyed before the slots.
+/// Delivers finished micro-batches to the trainer. The constructor makes the output slots, before
+/// the threads start. Then the upload thread and the plan-recycle thread call the methods that are
+/// marked for them. A delivery must be destroyed before the slots.
 class BatchDelivery {
  public:
   using Clock = std::chrono::steady_clock;
@@ -26,17 +26,17 @@ class BatchDelivery {
   BatchDelivery(const BatchDelivery&) = delete;
   BatchDelivery& operator=(const BatchDelivery&) = delete;
 
-  /// For the upload thread: puts a made micro-batch on its way. Micro-batches come in order. Does
-  /// nothing if the slot queues are closed.
+  /// For the upload thread: delivers a finished micro-batch. Call it for micro-batches in plan
+  /// order. It may return without delivery if the slot queues are closed.
   virtual void pass_on(HostSlot& host, std::size_t micro_batch) = 0;
-  /// For the upload thread: reports work that the device has completed to the slot queues. Returns
-  /// when to poll again.
+  /// For the upload thread: tells the slot queues which work the device has completed. Returns the
+  /// time of the next poll.
   virtual Clock::time_point poll_completions() { return Clock::time_point::max(); }
-  /// For the plan-recycle thread: waits until nothing reads a leaving slot any more. Returns false
-  /// if something still does after `timeout`.
+  /// For the plan-recycle thread: waits until no copy or stream reads a leaving slot any more.
+  /// Returns false at the timeout.
   virtual bool wait_until_left(HostSlot& host, std::chrono::nanoseconds timeout) = 0;
   /// For the plan-recycle thread, after the upload thread has ended: waits for all enqueued work.
-  /// Returns false if it has not ended by `deadline`.
+  /// Returns false if some work has not ended by `deadline`.
   virtual bool drain(Clock::time_point) noexcept { return true; }
 
   /// Size of the staging slots in bytes.
@@ -67,17 +67,18 @@ class InPlaceDelivery final : public BatchDelivery {
   std::vector<OutputSlot*> outputs_;
 };
 
-/// Calls of the sample workers for samples that a device stage marks.
+/// Functions of the sample workers for samples that a device stage has marked.
 struct MakeAgain {
-  /// Makes a sample of a host slot again, without the device. Returns its field that has device
-  /// stages, valid until the next call; null if the run has ended.
+  /// Makes a sample of a host slot again, without the device. Returns the sample's field that has
+  /// device stages, valid until the next call. Returns null if the run has ended.
   std::function<const std::byte*(HostSlot&, std::size_t sample)> sample;
-  /// Finishes the batch again, after its samples. Returns false if the run has ended.
+  /// Runs the batch transform again, after the marked samples have been made again. Returns false
+  /// if the run has ended.
   std::function<bool(HostSlot&)> batch;
 };
 
-/// Copies batches to device slots, and converts them on the way if the options ask for it. Has
-/// samples made again that a device stage marks.
+/// Copies batches to device slots, and converts them there if the options request it. If a device
+/// stage marks a sample, lets the sample workers make it again.
 class CopyDelivery final : public BatchDelivery {
  public:
   CopyDelivery(std::shared_ptr<SlotQueues> queues, Device& device, std::unique_ptr<Upload> upload,

@@ -10,24 +10,25 @@
 
 namespace millrace {
 
-/// Fields of a batch: as workers make and copy them, and as the device has them after conversion.
+/// Fields of a batch in two forms: on the host, and on the device after conversion.
 class BatchFields {
  public:
-  /// `added` are the fields of a batch transform. Throws `Error` (`invalid_argument`) with the
-  /// option's name if `conversion` does not fit the transform's fields.
+  /// `added` are the fields that a batch transform adds. Throws `Error` (`invalid_argument`) with
+  /// the option's name if `conversion` does not fit the transform's fields.
   BatchFields(const SampleSpec& made, const std::optional<Conversion>& conversion,
               const std::vector<FieldSpec>& added = {});
 
-  /// The fields on the host: the transform's in their order, with their lengths, then the added
-  /// ones. "index" and "valid" follow if the transform does not have them.
+  /// Fields on the host: the transform's fields and their length fields, in the transform's order,
+  /// then the added fields. "index" and "valid" follow if the transform does not define them.
   const SampleSpec& made() const { return made_; }
   /// The same fields on the device.
   const SampleSpec& converted() const { return converted_; }
-  /// Fields that the engine fills; nullopt if the transform has the field itself.
+  /// Indices of the fields that the engine fills; nullopt if the transform defines the field
+  /// itself.
   std::optional<std::size_t> index() const { return index_; }
   std::optional<std::size_t> valid() const { return valid_; }
-  /// The field to convert, and the fields that say how its images are flipped, erased and mixed.
-  /// Nullopt where the batch does not have the field.
+  /// Indices of the field to convert and of the fields that say how its images are flipped, erased
+  /// and mixed. Nullopt if the batch does not have such a field.
   std::optional<std::size_t> image() const { return image_; }
   std::optional<std::size_t> flips() const { return flips_; }
   std::optional<std::size_t> erases() const { return erases_; }

@@ -3,19 +3,18 @@
 
 namespace millrace {
 
-/// Scope in which the calling thread is on the batch path: records the first blocking call
-/// (`note_blocking_call`). Scopes nest; the innermost one records. Must be destroyed on the thread
-/// that constructed it.
+/// Scope in which the calling thread is on the batch path. It records the thread's first blocking
+/// call (`note_blocking_call`). Scopes nest: a call is recorded by the innermost scope alone. Must
+/// be destroyed on the thread that constructed it.
 class BlockingCallScope {
  public:
-  /// With `forbids_blocking` false nothing is recorded.
+  /// Records nothing if `forbids_blocking` is false.
   explicit BlockingCallScope(bool forbids_blocking) noexcept;
   ~BlockingCallScope();
   BlockingCallScope(const BlockingCallScope&) = delete;
   BlockingCallScope& operator=(const BlockingCallScope&) = delete;
 
-  /// Throws `Error` (`device`, with `stage`) with the name of the first blocking call so far, if
-  /// any.
+  /// Throws `Error` (`device`, with `stage`) if a blocking call was recorded. The error names it.
   void check(const char* stage) const;
 
  private:

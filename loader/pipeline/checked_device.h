@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls of a user's device with checks of their results.
+// Checks of the results that a user's device returns.
 #pragma once
 
 #include <millrace/device.h>

@@ -28,8 +28,8 @@ namespace millrace {
 ///     delivery -> batch consumer: hands out -> Batch: release
 ///        ^--------------- nothing reads the slot any more ----------------'
 ///
-/// Only the pipeline owns the engine. Threads, jobs and live batches own the parts that they use.
-/// All methods may be called from any thread at once.
+/// Only the pipeline owns the engine. Threads, jobs and live batches share ownership of the parts
+/// that they use. All methods may be called from any thread at once.
 class Engine {
  public:
   /// Allocates the memory of all slots.
@@ -44,13 +44,13 @@ class Engine {
   bool is_owner() const { return process_.is_owner(); }
   /// Starts the threads. Call once.
   void start();
-  /// Ends the run, its threads and its jobs. Detaches those that still run at `deadline`, and
-  /// returns one of them.
+  /// Ends the run, its threads and its jobs. Detaches threads that still run at `deadline`. Returns
+  /// one stage that did not finish in time; nullopt if all did.
   std::optional<Stuck> stop(SlotQueues::Clock::time_point deadline);
 
   DeviceId device() const { return device_->id(); }
   const Schedule& schedule() const { return planner_->schedule(); }
-  /// Whether the lengths of epochs are known before they end.
+  /// Whether an epoch's length is known before its end; false for a stream.
   bool has_known_length() const { return windows_ == nullptr; }
   Batch next(const NextRequest& request);
   State state() const { return consumer_->state_at(queues_->position()); }
@@ -87,13 +87,13 @@ class Engine {
   MemoryReport memory_;
   std::vector<std::string> warnings_;
 
-  /// Held while a new report begins: no report begins with older figures than the one before.
+  /// Held while a new report begins. So no report begins with older figures than the report before.
   Mutex report_mutex_;
   /// Held while the run ends.
   Mutex stop_mutex_;
   std::optional<PipelineThread> upload_thread_ MILLRACE_GUARDED_BY(stop_mutex_);
   std::optional<PipelineThread> plan_recycle_thread_ MILLRACE_GUARDED_BY(stop_mutex_);
-  /// Prefetches, or reads the stream.
+  /// The prefetch thread; if the dataset is a stream, the thread that reads it.
   std::optional<PipelineThread> reading_ahead_ MILLRACE_GUARDED_BY(stop_mutex_);
 };
 

@@ -21,8 +21,8 @@
 
 namespace millrace {
 
-/// Divides slots among pools in proportion to their workers. Each pool gets at least one slot while
-/// there are enough. Returns the number of the pool for each slot.
+/// Divides slots among pools in proportion to their workers. Each pool gets at least one slot if
+/// there are enough slots. Returns the index of the pool for each slot.
 std::vector<std::size_t> deal_slots(std::size_t slots, const std::vector<unsigned>& workers);
 
 /// The NUMA nodes that a pipeline runs on: their pools, the node of each slot, and how many samples
@@ -31,27 +31,28 @@ class PipelineNodes {
  public:
   PipelineNodes(Runtime& runtime, const Device& device, Nodes nodes, std::size_t slots);
 
-  // Valid until the runtime ends. A worker that hangs may outlive it.
+  // The pools are valid until the runtime ends. A worker that hangs may outlive the runtime.
   const std::vector<WorkerPool*>& pools() const { return pools_; }
   WorkerPool& pool_of(std::size_t slot) const { return *pools_[places_[slot]]; }
   unsigned concurrency() const;
   std::optional<std::chrono::nanoseconds> delay() const;
 
   const NumaNode& node_of(std::size_t slot) const { return counts_[places_[slot]].node; }
-  /// Whether other nodes' workers may fill its slots.
+  /// Whether workers of other nodes may make samples in this pipeline's slots.
   Help help() const { return help_; }
   unsigned workers() const;
   /// Number of processors of its nodes, at least 1.
   unsigned cores() const;
 
-  /// Checks on which node a slot's memory lies.
+  /// Counts the pages of a slot's memory that are not on the slot's node.
   void look_at(std::size_t slot, const Memory& memory);
-  /// Counts `samples` samples that a worker made in this slot. Called by several workers at once.
+  /// Counts `samples` samples that a worker made in this slot. Several workers may call it at once.
   void made(std::size_t slot, unsigned worker, std::size_t samples);
 
   /// Returns the figures of each node so far.
   std::vector<NodeFigures> made_so_far(const SampleMaker& maker) const;
-  /// Writes workers, nodes and warnings into the report, for the samples made since `base`.
+  /// Writes workers, nodes and warnings into the report. `base` are the figures at the report's
+  /// beginning, `now` those at its end.
   void fill(Report& report, const std::vector<NodeFigures>& now,
             const std::vector<NodeFigures>& base) const;
 
@@ -61,9 +62,11 @@ class PipelineNodes {
     unsigned first_worker = 0;
     unsigned workers = 0;
     std::size_t slots = 0;
-    /// Pages of its slots' memory that lie on other nodes; nullopt if some pages' node is unknown.
+    /// Number of its slots' pages that are on other nodes; nullopt if the node of a page is
+    /// unknown.
     std::optional<std::size_t> pages_elsewhere{0};
-    // Counters that order no other memory. Only samples made by helpers change them.
+    // Counters as in `NodeFigures`; they order no other memory. Only samples that helpers make
+    // change them.
     std::atomic<std::uint64_t> elsewhere{0};
     std::atomic<std::uint64_t> by_helpers{0};
   };

@@ -20,8 +20,8 @@
 
 namespace millrace {
 
-/// A thread that works on the slots. It owns its body, so a detached thread keeps the objects that
-/// it uses until it ends. For one thread at a time.
+/// One of a pipeline's threads. The thread owns its body, so a detached thread keeps the objects
+/// that it uses until it ends. One thread at a time may call the methods.
 class PipelineThread {
  public:
   /// Runs `body`, which must not throw, on a thread with this name (at most 15 bytes). Throws
@@ -59,7 +59,7 @@ class PipelineThread {
   std::thread thread_;
 };
 
-/// Body of the upload thread: passes made micro-batches to the batch delivery, in plan order.
+/// Body of the upload thread: passes finished micro-batches to the batch delivery, in plan order.
 struct UploadThread {
   std::shared_ptr<Device> device;
   std::shared_ptr<SlotQueues> queues;
@@ -94,11 +94,12 @@ struct PlanRecycleThread {
   std::shared_ptr<SampleWorkers> sample_workers;
   /// Null if the dataset is a stream.
   std::shared_ptr<Prefetcher> prefetcher;
-  /// End of the upload thread. `run` waits for the work that thread has begun.
+  /// Ready when the upload thread has ended. `run` waits for this before it waits for queued work.
   std::shared_future<void> upload_ended;
   std::vector<HostSlot*> leaving{};
 
-  /// Returns when the slot queues are closed and nothing uses the slots any more.
+  /// Returns when the slot queues are closed and nothing uses the slots any more, or after
+  /// `patience_with_device`.
   void run() noexcept;
 
  private:

@@ -17,17 +17,17 @@
 
 namespace millrace {
 
-/// Tells the dataset which records will be read: those of planned batches and of some batches after
-/// them, each once. It has a thread of its own, since `Dataset::prefetch` may wait for a disk.
+/// Announces the records that will be read (`Dataset::prefetch`): those of planned batches and of
+/// some batches after them. It announces each batch once. It runs on a thread of its own, since the
+/// dataset may wait for a disk.
 class Prefetcher {
  public:
   /// Largest number of batches to prefetch after the planned ones.
   static constexpr std::size_t furthest = 4096;
 
-  /// Begins with batch `first`. Prefetches `read_ahead` batches more than are planned; if
-  /// `epoch_break` is set, only of the same epoch.
-  /// Prefetches by the weights that are known then: those of an epoch that is not planned yet may
-  /// still change.
+  /// Begins with batch `first`. Prefetches up to `read_ahead` batches after the last planned one.
+  /// With `epoch_break`, these are batches of its epoch only. Draws records with the present
+  /// weights. The weights of an epoch that is not planned yet may still change.
   Prefetcher(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const RunSampler> sampler,
              const Schedule& schedule, std::uint64_t first, std::size_t read_ahead,
              bool epoch_break = false);

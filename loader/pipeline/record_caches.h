@@ -15,7 +15,7 @@
 namespace millrace {
 
 /// Sets the cache for the transform's samples or, if they are not cached, for its recoded records.
-/// Adds a reason to `warnings` if `bytes` has no effect.
+/// Adds a warning if `bytes` has no effect or exceeds the usable memory.
 void add_cache(RecordCaches& caches, Runtime& runtime,
                const std::shared_ptr<const Dataset>& dataset, const Transform& transform,
                std::size_t bytes, std::vector<std::string>& warnings);

@@ -19,21 +19,21 @@
 
 namespace millrace {
 
-/// A stage that does not finish.
+/// Name of a stage that has not finished in time, and a sentence about it.
 struct Stuck {
   std::string stage;
   std::string what;
 };
 
 /// The workers that make the samples of planned slots. Its jobs share ownership of it, so a sample
-/// that hangs keeps the dataset and the transform alive. The runtime's pools may be gone by then:
-/// they are used only before `dismiss`, and for reports. All methods may be called from any thread
-/// at once.
+/// that hangs keeps the dataset and the transform alive. The runtime's pools may be destroyed
+/// earlier: they are used only before `dismiss`, and for reports. All methods may be called from
+/// any thread at once.
 class SampleWorkers final : public HostWorkers, public std::enable_shared_from_this<SampleWorkers> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Makes the samples of `maker` in slots of this layout.
+  /// Lets `maker` make samples in slots of this layout.
   SampleWorkers(std::unique_ptr<SampleMaker> maker, const BatchFields& fields,
                 const SlotLayout& layout, Runtime& runtime, PipelineNodes nodes);
 
@@ -41,19 +41,21 @@ class SampleWorkers final : public HostWorkers, public std::enable_shared_from_t
 
   /// Tells the runtime that all workers are needed.
   void start();
-  /// Makes the samples of a planned slot and reports each to the slot queues.
+  /// Submits a job that makes the samples of a planned slot and reports them to the slot queues.
   void submit(std::shared_ptr<SlotQueues> queues, HostSlot& host);
-  /// Makes a sample again on the calling thread, one at a time, without the device. Returns its
-  /// packed field; null, and fails the queues, if it cannot be made.
+  /// Makes a sample again on the calling thread, without the device. One thread at a time may call
+  /// it. Returns the sample's packed field. If the sample fails, closes the queues with the error
+  /// and returns null. Also returns null if the queues are closed.
   const std::byte* make_again(SlotQueues& queues, HostSlot& host, std::size_t sample) noexcept;
-  /// Runs the batch transform once more, if there is one. Returns false, and fails the queues, if
-  /// it throws.
+  /// Runs the batch transform once more, if there is one. If it throws, closes the queues with the
+  /// error and returns false.
   bool finish_again(SlotQueues& queues, HostSlot& host) noexcept;
-  /// Runs `item` for each of `items` items, with the workers' help between samples. Never waits for
-  /// a worker to begin, so it returns whatever the pools do.
+  /// Calls `item` with each number below `items`, on the calling thread and on workers that are
+  /// between two samples. It never waits for a worker to begin, so it also returns if all workers
+  /// are busy.
   void share(std::size_t items, const std::function<void(std::size_t)>& item) noexcept override;
-  /// Call after a batch is handed out: updates from time to time how many workers are needed, if
-  /// the runtime is adaptive.
+  /// Updates the number of needed workers from time to time, if the runtime is adaptive. Call it
+  /// after each batch is handed out.
   void adapt(const SlotQueues& queues);
   /// Number of active workers.
   unsigned concurrency() const;
@@ -86,7 +88,8 @@ class SampleWorkers final : public HostWorkers, public std::enable_shared_from_t
   mutable Mutex mutex_;
   bool dismissed_ MILLRACE_GUARDED_BY(mutex_) = false;
   AutoWorkers auto_workers_ MILLRACE_GUARDED_BY(mutex_);
-  /// Figures since the number of workers was last chosen.
+  /// Time at which the number of workers was last chosen, the number of batches since then, and the
+  /// total times at that time.
   struct Window {
     Clock::time_point begin = Clock::now();
     std::uint64_t batches = 0;

@@ -21,8 +21,9 @@
 
 namespace millrace {
 
-/// Copies made micro-batches to their slot on the device, one copy each. If host slots and device
-/// slots have the same layout, the copy goes straight to the device slot:
+/// Copies finished micro-batches to their slot on the device, one copy each. If host slots and
+/// device slots have the same layout, the copy goes straight to the device slot (waits in
+/// brackets):
 ///
 ///     copy stream:     [done of the slot's last batch] copy
 ///
@@ -33,14 +34,15 @@ namespace millrace {
 ///     convert stream:                            [copy] [done of the slot's last batch] convert
 ///
 /// So neither a slow conversion nor a busy device delays the next batch's copy. The convert stream
-/// moves the other fields, then runs the stages of the converted field (`DeviceStages`). A field's
-/// first own stage precedes the wait for the device slot. Only `drain` and the calls with a timeout
-/// wait for the device. One thread at a time may call it.
+/// copies the other fields, then runs the stages of the converted field (`DeviceStages`). If that
+/// field has stages of its own, the first one runs before the wait for the device slot. Only
+/// `drain` and the methods with a timeout wait for the device. One thread at a time may call it.
 class Upload {
  public:
-  /// Allocates the staging slots if they are needed, for batches out of `hosts` host slots. If the
-  /// host is the device, `workers` help with conversions. `each_stage` = time every stage, which
-  /// takes an event more for each; otherwise the conversion's time includes those before it.
+  /// Allocates the staging slots if they are needed. `hosts` is the number of host slots. If the
+  /// device is the host, `workers` help with conversions. With `each_stage` every stage is timed by
+  /// itself, which takes one more event for each. Otherwise the time of "convert" includes all work
+  /// after the wait for the device slot.
   Upload(std::shared_ptr<Device> device, const SlotLayout& host, const SlotLayout& batch,
          const BatchFields& fields, const std::optional<Conversion>& conversion, std::size_t hosts,
          std::shared_ptr<HostWorkers> workers = nullptr, bool each_stage = false);
@@ -48,60 +50,62 @@ class Upload {
   /// Whether batches go through staging slots.
   bool staged() const { return convert_stream_ != nullptr; }
   std::size_t staging_bytes() const;
-  /// Names of the works that are timed on the convert stream, in their order.
+  /// Names of the timed stages on the convert stream, in their order.
   const std::vector<std::string>& timed() const { return timed_; }
 
-  /// Enqueues the copy of a micro-batch into its staging slot, and its first device stage. They
-  /// need no device slot yet. Only if `staged`. Returns the number of bytes.
+  /// Enqueues the copy of a micro-batch into its staging slot, and the field's first own stage if
+  /// it has one. Neither needs a device slot. Call it only if `staged()`. Returns the number of
+  /// bytes copied.
   std::size_t copy(HostSlot& host, std::size_t micro_batch);
-  /// Whether the first device stage marks samples that it cannot make. Then, after `copy`: wait for
-  /// the marks, and replace the marked samples.
+  /// Whether the first device stage marks samples that it cannot make. If so, call `wait_for_marks`
+  /// after `copy`, and `replace` for each marked sample.
   bool marks() const { return stages_.marks(); }
   bool wait_for_marks(std::chrono::nanoseconds timeout) const {
     return stages_.wait_for_marks(timeout);
   }
-  /// One value per sample of the micro-batch.
+  /// Returns the marks: one value per sample of the micro-batch, 0 for samples that are not marked.
   std::span<const std::uint8_t> marked(const HostSlot& host, std::size_t micro_batch) const;
-  /// Enqueues a copy of the stage's result for sample `number` of the micro-batch.
+  /// Enqueues a copy of `result` to the device, as the first stage's result for sample `number` of
+  /// the micro-batch.
   void replace(std::size_t number, const std::byte* result) {
     stages_.replace(*convert_stream_, number, result);
   }
-  /// Enqueues another copy of all fields but the packed one.
+  /// Enqueues another copy of the micro-batch without its packed field into the staging slot.
   void copy_others(HostSlot& host, std::size_t micro_batch);
-  /// Waits for these copies. Returns false at the timeout.
+  /// Waits for the copies of `replace` and `copy_others`. Returns false at the timeout.
   bool wait_for_replaced(std::chrono::nanoseconds timeout) const {
     return stages_.wait_for_replaced(timeout);
   }
-  /// Enqueues the rest of a micro-batch's work, or all of it if not `staged`. Returns the number of
-  /// bytes copied from the host. Micro-batches come in order.
+  /// Enqueues the work on a micro-batch that `copy` did not enqueue. Returns the number of bytes
+  /// copied from the host. Call it for micro-batches in order.
   std::size_t deliver(HostSlot& host, OutputSlot& output, std::size_t micro_batch);
 
-  /// Appends the stages and conversions that have ended since the last call.
+  /// Appends the times of stages and conversions that have ended since the last call.
   void take_conversions(std::vector<RunMeter::StreamWork>& into);
-  /// Whether some conversions have not been taken.
+  /// Whether some conversions have not been returned by `take_conversions`.
   bool converting() const { return oldest_round_ < next_round_; }
 
-  /// Waits for all enqueued work. Returns false if it has not ended by `deadline`.
+  /// Waits for all enqueued work. Returns false if some work has not ended by `deadline`.
   bool drain(std::chrono::steady_clock::time_point deadline) noexcept;
 
  private:
   struct StagingSlot {
     Memory memory;
-    /// Behind the conversion of the last batch in the slot.
+    /// Recorded after the conversion of the last batch in the slot.
     std::unique_ptr<Event> converted;
   };
-  /// Timed works on one batch.
+  /// Events that time the convert stream's work on one batch.
   struct Round {
     struct MicroBatch {
-      /// Around the stage that needs no device slot; null without one.
+      /// Recorded before and after the stage that needs no device slot; null without such a stage.
       std::unique_ptr<Event> early_begin{};
       std::unique_ptr<Event> early_end{};
-      /// Begins of the other timed works, and the end of the last one.
+      /// Recorded at the beginning of each other timed stage, and at the end of the last one.
       std::vector<std::unique_ptr<Event>> points{};
     };
     std::uint64_t batch = 0;
-    /// Behind the copy of the batch's first micro-batch. From then on the batch waited for its
-    /// device slot.
+    /// Recorded after the copy of the batch's first micro-batch. From then on the convert stream
+    /// waits for the device slot.
     std::unique_ptr<Event> arrived;
     std::vector<MicroBatch> micro_batches;
   };
@@ -123,14 +127,14 @@ class Upload {
   std::array<StagingSlot, 2> staging_;
   DeviceStages stages_;
   std::vector<std::string> timed_;
-  /// One more than the number of conversions whose end the host may not know yet. A batch's host
-  /// slot is free again only once its copy has passed. That copy comes after the conversion of the
-  /// batch two before it.
+  /// One element more than there are conversions whose end the host may not know yet. A batch's
+  /// host slot is free again only when the copy out of it has ended. That copy begins after the
+  /// conversion of the batch two before it.
   std::vector<Round> rounds_;
   std::uint64_t next_round_ = 0;
   std::uint64_t oldest_round_ = 0;
-  // Declared last, so destroyed first: their queued work uses the memory. If a stream's destructor
-  // does not wait for its work (CUDA), `drain` has waited before.
+  // Declared last, so destroyed first: their queued work uses the memory above. A CUDA stream's
+  // destructor does not wait for its work; `drain` has done so before.
   std::unique_ptr<Stream> copy_stream_;
   std::unique_ptr<Stream> convert_stream_;
 };

@@ -19,10 +19,10 @@ class Planner {
   Planner(const Planner&) = delete;
   Planner& operator=(const Planner&) = delete;
 
-  /// Fills in plan, positions, record indices, validity and sampler of the batch. The slot's plan
-  /// must hold the batch's number.
+  /// Fills in plan, positions, record indices, validity and sampler of the batch.
+  /// `host.plan.number` must be the batch's number.
   virtual void plan(HostSlot& host);
-  /// Constant: may be read from any thread.
+  /// Constant, so any thread may read it.
   const Schedule& schedule() const { return schedule_; }
 
  protected:

@@ -13,13 +13,13 @@
 
 namespace millrace {
 
-/// Hashes of a run's order by epoch, for its states. Holds no weights. All methods may be called
-/// from any thread at once.
+/// Hashes of a run's order by epoch, for the states that the run saves. It holds no weights. All
+/// methods may be called from any thread at once.
 class OrderHashes {
  public:
   explicit OrderHashes(const Sampler& sampler);
 
-  /// Sets the hash that holds from an epoch on, until the next epoch that has its own.
+  /// Sets the order's hash from an epoch on. It applies until the next epoch that has its own hash.
   void set(std::uint64_t epoch, std::uint64_t hash);
   /// Fills in the members of a state that identify the order at the state's position.
   void fill(State& state) const;
@@ -35,19 +35,19 @@ class OrderHashes {
   std::vector<EpochHash> hashes_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-/// The sampler of a run, whose weights can be changed for later epochs. Each change makes a new
-/// sampler; planned batches keep the one that they were planned with. All methods may be called
-/// from any thread at once.
+/// Holds the present sampler of a run. Weights can be changed for later epochs. Each change makes a
+/// new sampler; planned batches keep the sampler that they were planned with. All methods may be
+/// called from any thread at once.
 class RunSampler {
  public:
   explicit RunSampler(const Sampler& sampler);
 
   std::shared_ptr<const Sampler> now() const;
   /// Returns the sampler for batches of an epoch, and forgets the weights of earlier epochs. The
-  /// epoch must not be below that of the last call.
+  /// epoch must be at least that of the last call.
   std::shared_ptr<const Sampler> for_epoch(std::uint64_t epoch);
-  /// Sets weights from the epoch on that `first_epoch` returns, and returns that epoch. No call of
-  /// `for_epoch` gets a sampler between the call of `first_epoch` and the change. Throws `Error`
+  /// Calls `first_epoch`, sets weights from the epoch that it returns, and returns that epoch. No
+  /// `for_epoch` runs between the call of `first_epoch` and the change. Throws `Error`
   /// (`invalid_argument`) like `Order::reweighted`.
   std::uint64_t set_weights(std::vector<double> weights,
                             const std::function<std::uint64_t()>& first_epoch);

@@ -20,8 +20,9 @@
 
 namespace millrace {
 
-/// The pipeline's side of a sample: its record's hint, its place in the cache, and its stage for
-/// other threads and for a profiler. It serves one sample after the other. For one thread.
+/// The pipeline's side of a `Sample`: access to its record's hint and cache entries. It also shows
+/// the sample's current stage to other threads and to a profiler. It serves one sample after the
+/// other. For one thread at a time.
 class SampleContext {
  public:
   using Clock = std::chrono::steady_clock;
@@ -54,24 +55,24 @@ class SampleContext {
   /// Sets the memory of a packed field; null if the samples have none. Must outlive the context.
   void set_packed(PackedSample* packed) { packed_ = packed; }
 
-  /// Makes the sample of a record and of batch `batch`. The context is the sample's until it is
-  /// destroyed. Stage 0 began at `begin`.
+  /// Makes the `Sample` object of a record in batch `batch`. The sample uses this context until the
+  /// sample is destroyed. Its stage 0 began at `begin`.
   Sample begin(const SampleSpec& spec, std::span<const Tensor> fields,
                std::span<std::uint64_t> stage_ns, std::uint64_t record, std::uint64_t batch,
                Clock::time_point begin);
-  /// Ends the time of the sample's current stage, and returns its end.
+  /// Stops the time of the sample's current stage, and returns the time at which it ended.
   static Clock::time_point finish(Sample& sample);
-  /// Keeps the hint, and adds the bytes that were made in `room_in_cache` and the recoded record to
-  /// their caches. Call it after the sample is made.
+  /// Adds the hint, the bytes written to `room_in_cache` and the recoded record to their caches.
+  /// Call it after the sample is made.
   void store();
-  /// Source of a sample.
+  /// Data from which a sample was made.
   enum class Source : std::uint8_t { record, hinted_record, recoded_now, cache };
   static constexpr std::size_t source_count = 4;
   Source source() const { return source_; }
   /// Message of the exception of `Dataset::stored_hint`; empty if it did not throw.
   const std::string& hint_failure() const { return hint_failure_; }
 
-  // The sample calls these. See the same methods of `Sample`.
+  // The `Sample` calls these. Its methods of the same names document them.
   bool has_hints() const { return shared_.stored_hints != nullptr; }
   std::span<const std::byte> hint();
   void keep_hint(std::span<const std::byte> hint);
@@ -86,7 +87,7 @@ class SampleContext {
   void enter_stage(std::size_t stage);
   void leave_stage();
   void show_pause();
-  /// Ends the sample. Gives memory back that was not added to the cache.
+  /// Ends the sample. Gives back memory of `room_in_cache` that was not added to the cache.
   void end();
 
  private:

@@ -35,7 +35,7 @@
 
 namespace millrace {
 
-/// Caches of the runtime for records that are read again; null if off.
+/// Caches of the runtime for records that are read again. Each is null if it is off.
 struct RecordCaches {
   std::shared_ptr<RecordHints> hints{};
   std::shared_ptr<SampleCache> cache{};
@@ -45,9 +45,9 @@ struct RecordCaches {
   bool has_cache() const { return cache != nullptr || recoded != nullptr; }
 };
 
-/// Work of the sample workers: reads a record and makes its sample in the slot, with the policy for
-/// bad records. One thread at a time may use a worker number; different numbers may be used at
-/// once.
+/// Reads records, makes their samples in slots, and applies the policy for bad records. The sample
+/// workers call it. Only one thread at a time may use a worker number; several threads may use
+/// different numbers at once.
 class SampleMaker {
  public:
   /// A sample to be made.
@@ -63,12 +63,13 @@ class SampleMaker {
     const Sampler* sampler;
     /// Room of the micro-batch for a packed field.
     PackedRoom* room;
-    /// Whether the device could not make the sample. Then the packed field stays with the maker.
+    /// Whether the sample is made again because the device could not make it. Then its packed field
+    /// is not written to the slot.
     bool again = false;
-    /// Whether its record was found bad before.
+    /// Whether its record is already known to be bad.
     bool noted = false;
   };
-  /// Result: the record that was used in the end, and whether the sample is valid.
+  /// Result of a task: the record that the sample was made of, and whether the sample is valid.
   struct SampleResult {
     std::uint64_t record;
     bool valid;
@@ -95,10 +96,10 @@ class SampleMaker {
     /// The maker adds a lane per worker to this group of the trace. Null turns tracing off.
     Trace* trace = nullptr;
     std::size_t trace_group = 0;
-    /// Must outlive the maker. Null turns its ranges off.
+    /// Must outlive the maker. Null turns profiler ranges off.
     ProfilerRanges* profiler = nullptr;
     RecordCaches caches{};
-    /// The records of a stream, from which bad ones are replaced; null for other datasets.
+    /// Windows of a stream, which supply replacements of bad records; null for other datasets.
     std::shared_ptr<const StreamWindows> windows{};
     std::shared_ptr<const BatchTransform> batch_transform{};
     bool poison = false;
@@ -119,12 +120,12 @@ class SampleMaker {
   /// Makes all samples of `tasks`, up to `at_once` of them interleaved. Throws `Error` with stage
   /// and record if the run must end.
   void make(Tasks& tasks, unsigned worker);
-  /// Makes a sample of a packed field again: the only task of `tasks`. Returns the field, valid
-  /// until the next call. One thread at a time may call it.
+  /// Makes a sample with a packed field again. `tasks` has this one task. Returns the packed field,
+  /// valid until the next call. One thread at a time may call it.
   const std::byte* make_again(Tasks& tasks);
-  /// Number of the worker of `make_again`.
+  /// Worker number that `make_again` uses.
   unsigned again_worker() const { return static_cast<unsigned>(workers_.size() - 1); }
-  /// How many samples a worker makes at once.
+  /// Number of samples that a worker interleaves: 1 or 2.
   std::size_t at_once() const { return at_once_; }
 
   /// Whether a batch transform runs once a batch's samples are made.
@@ -176,13 +177,13 @@ class SampleMaker {
   /// State of one of the samples that a worker is making.
   struct SampleLane {
     std::unique_ptr<DatasetReader> reader;
-    /// Only the addresses differ from sample to sample.
+    /// Tensors of the current sample. Only their addresses differ from sample to sample.
     std::vector<Tensor> fields;
     std::vector<std::uint64_t> stage_ns;
     /// Task of the current sample; nullopt between samples.
     std::optional<Task> task;
     SampleResult made{};
-    /// Number of bad records that were tried for it, and the last one.
+    /// Number of bad records that were tried for this sample, and the last of them.
     unsigned bad = 0;
     std::optional<std::uint64_t> last_bad;
     // Read by other threads; they order no other memory.
@@ -206,7 +207,7 @@ class SampleMaker {
     /// One per stage. Other threads read them while the worker adds to them.
     std::vector<Histogram> stages;
     LabelCounts decoders;
-    /// Nanoseconds in the transform's stages, by the same names.
+    /// Nanoseconds in the transform's stages, by the name of the decoder.
     LabelCounts decoder_ns;
     // Read by other threads; they order no other memory.
     SingleWriterCounter busy_ns;
@@ -224,7 +225,7 @@ class SampleMaker {
 
   void note_stage(const Task& task, std::size_t stage, Clock::time_point begin,
                   std::chrono::nanoseconds taken, std::uint64_t record, Worker& worker);
-  /// Ends a sample's packed field and writes its place.
+  /// Ends a sample's packed field and writes its offset to the slot.
   void end_packed(SampleLane& lane);
   /// Zeroes the bytes after the lengths of a sample's variable fields.
   void clear_tails(std::byte* slot, std::size_t place);

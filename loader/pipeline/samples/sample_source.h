@@ -6,7 +6,7 @@
 namespace millrace {
 
 /// Gives a worker's tasks to its transform as samples: reads their records and applies the policy
-/// for bad ones. For one thread and one call of `SampleMaker::make`.
+/// for bad records. Made for one call of `SampleMaker::make`, on its thread.
 class WorkerSource final : public SampleSource {
  public:
   using Clock = SampleMaker::Clock;
@@ -46,7 +46,7 @@ class WorkerSource final : public SampleSource {
   SampleMaker& maker_;
   SampleMaker::Worker& worker_;
   SampleMaker::Tasks& tasks_;
-  /// When the last sample ended, or its record was read.
+  /// Time at which the last sample ended, or at which its record was read.
   Clock::time_point now_ = Clock::now();
   /// End of the last span in the trace's lane. Spans of interleaved samples are drawn one after the
   /// other.

@@ -13,9 +13,10 @@ inline std::size_t packed_bytes(std::size_t bytes) {
   return (bytes + DeviceStage::input_unit - 1) / DeviceStage::input_unit * DeviceStage::input_unit;
 }
 
-/// Room for the packed samples of a micro-batch in its slot. Each sample is entitled to a share of
-/// the room; the bytes that it leaves go to longer samples. All numbers are multiples of
-/// `DeviceStage::input_unit`. Workers call it at once; only `clear` needs the room alone.
+/// Memory in a slot for the packed samples of one micro-batch: this class does the accounting. Each
+/// sample has the right to a fixed number of bytes, its share. Longer samples may take what other
+/// samples leave of their shares. All sizes are multiples of `DeviceStage::input_unit`. Several
+/// workers may call the methods at once, except `clear`.
 class PackedRoom {
  public:
   /// Empties the room.
@@ -39,7 +40,7 @@ class PackedRoom {
   std::size_t used() const { return used_.load(std::memory_order_relaxed); }
 
  private:
-  // They only count. The count of unmade samples orders the samples' bytes.
+  // Counters that order no other memory. `HostSlot::unmade` orders the samples' bytes.
   std::atomic<std::size_t> used_{0};
   std::atomic<std::size_t> spare_{0};
 };

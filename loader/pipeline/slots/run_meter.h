@@ -29,7 +29,7 @@ struct QueueState {
   bool nothing_to_begin = true;
 };
 
-/// Counts of the workers' work. Each worker adds to its own; the report uses their sum.
+/// Sums of the workers' counters, for the report.
 struct WorkCounts {
   std::uint64_t samples = 0;
   std::uint64_t encoded_bytes = 0;
@@ -38,7 +38,7 @@ struct WorkCounts {
   /// Samples, and nanoseconds in the transform's stages, by `SampleContext::Source`.
   std::array<std::uint64_t, 4> made_from{};
   std::array<std::uint64_t, 4> made_from_ns{};
-  /// One per stage of a sample: "read", then the transform's stages.
+  /// One per stage: "read", then the stages of the transform and of the batch transform.
   std::vector<Histogram> stages{};
 };
 
@@ -60,16 +60,17 @@ struct WorkerFigures {
   std::optional<std::chrono::nanoseconds> stream_busy{};
 };
 
-/// Measures all stages of a run but the workers' samples: waits, copies and mean levels. It sums
-/// them for the report and keeps the figures at the report's beginning. It writes spans into the
-/// trace if there is one. The mutex of the slot queues guards it; a copy can be read without the
-/// mutex.
+/// Measures a run, except the making of samples: waits, copies, conversions and mean queue levels.
+/// It sums them for the report and keeps the workers' figures at the report's beginning. It writes
+/// spans into the trace if there is one. The mutex of the slot queues guards it; a copy can be read
+/// without the mutex.
 class RunMeter {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// One call of `next`: when it was asked for a batch and when it got one. Also when the batch got
-  /// its host slot, and when it waited for its device slot. These may lie outside the call.
+  /// Times of one call of `next`: when the trainer asked for a batch and when it got one. Also when
+  /// the batch got its host slot, and when it waited for its device slot. The latter may be outside
+  /// the call.
   struct HandOut {
     Clock::time_point asked;
     Clock::time_point got;
@@ -86,22 +87,22 @@ class RunMeter {
     Clock::time_point begin;
     Clock::time_point end;
     std::uint64_t batch = 0;
-    /// Its place among the names that the constructor got; 0 for a copy.
+    /// Index of its name in the constructor's `conversions`; 0 for a copy.
     std::size_t work = 0;
   };
 
-  /// Adds its lanes to `group` of `trace` and shares ownership of the trace: a thread that writes
-  /// into a lane owns the slot queues, and these own the meter. A null `trace` turns tracing off.
+  /// Adds its lanes to `group` of `trace`. Shares ownership of the trace, so that the lanes exist
+  /// while a thread owns the slot queues, which own the meter. A null `trace` turns tracing off.
   /// `conversions` are the names of the device stages and conversions that the run times, in order.
   RunMeter(std::shared_ptr<Trace> trace, std::size_t group,
            const std::vector<std::string>& conversions, Clock::time_point started);
 
-  /// Begins to measure, once the memory is allocated. Figures relative to the whole run still count
-  /// from `started`.
+  /// Begins to measure. Call it once the memory is allocated. Figures relative to the whole run
+  /// still count from `started`.
   void begin(Clock::time_point now, WorkerFigures base);
   /// Resets all figures but `stalled` and the time to the run's first batch.
   void restart(Clock::time_point now, WorkerFigures base);
-  /// Restarts now. Returns a copy of the figures before, and the time up to which they count.
+  /// Returns a copy with the figures up to now, and the time now. Then restarts.
   std::pair<RunMeter, Clock::time_point> take(WorkerFigures base);
 
   void note(Clock::time_point now, const QueueState& state);
@@ -148,7 +149,7 @@ class RunMeter {
     Trace::Lane* active_workers = nullptr;
   };
 
-  /// Figures of one kind of work of a device stream on micro-batches.
+  /// Figures of one kind of work on a device stream: the copies, one stage, or the conversions.
   struct StreamWorks {
     std::string name;
     /// The name that the trace keeps; empty without a trace.
@@ -196,11 +197,11 @@ class RunMeter {
   Histogram stall_;
   Histogram ahead_;
   std::chrono::nanoseconds stalled_{0};
-  /// Times between two calls of `next`, and when the last call returned.
+  /// Times that the trainer spent between two calls of `next`, and when the last call returned.
   Histogram trainer_;
   Clock::time_point returned_;
+  /// Total waits since `returned_`: for micro-batches, and in calls of `next` that timed out.
   std::chrono::nanoseconds micro_batch_waits_{0};
-  /// Waits since then that timed out.
   std::chrono::nanoseconds timed_out_{0};
   StreamWorks copies_{.name = "copy", .span = "copy"};
   std::vector<StreamWorks> conversions_;

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-/// Plan of one batch: the positions of the global sequence that this rank's samples have.
+/// Plan of one batch: the positions of this rank's samples in the global sequence.
 struct BatchPlan {
   std::uint64_t number = 0;
   std::uint64_t epoch = 0;
@@ -23,8 +23,8 @@ struct BatchPlan {
   std::uint64_t first_offset = 0;
   /// Global position after this batch, over all ranks.
   std::uint64_t position_after = 0;
-  /// How many numbers after this batch's number no batch has: those of the batches that an epoch
-  /// of unknown length does not have. 0 except for the last batch of an epoch.
+  /// How many batch numbers are skipped after this batch. An epoch of a stream has fewer batches
+  /// than numbers, so its last batch skips the rest. 0 for all other batches.
   std::uint64_t skipped_numbers = 0;
   /// First record of the shuffle window at `position_after`; 0 unless the dataset is a stream.
   std::uint64_t window_after = 0;
@@ -52,7 +52,7 @@ class Schedule {
   std::uint64_t batches_per_epoch() const { return batches_per_epoch_; }
   std::uint64_t epoch_size() const { return records_; }
   LastBatch last_batch() const { return last_batch_; }
-  /// Returns the schedule of one epoch of another length. Throws like the constructor.
+  /// Returns this schedule with one epoch of `records` samples. Throws like the constructor.
   Schedule of_one_epoch(std::uint64_t records) const;
 
   /// Returns the number after the last batch; UINT64_MAX if the run is endless.
@@ -60,7 +60,7 @@ class Schedule {
   /// Returns the plan of a batch; nullopt after the last epoch.
   std::optional<BatchPlan> batch(std::uint64_t number) const;
   /// Returns the global position of a sample of a batch. A padding sample has the position of the
-  /// sample of the epoch that it repeats.
+  /// sample that it repeats.
   std::uint64_t position(const BatchPlan& plan, std::size_t sample) const;
   bool is_padding(const BatchPlan& plan, std::size_t sample) const {
     return plan.first_offset + sample >= records_;

@@ -27,9 +27,9 @@ struct MicroBatches {
   std::size_t of(std::size_t sample) const;
 };
 
-/// Layout of a batch's fields in a slot. Micro-batches follow each other; in each, the fields
-/// follow each other, [samples, ...] and dense. So a micro-batch takes one copy. In a slot with one
-/// micro-batch, each field of a batch is one tensor.
+/// Layout of a batch's fields in a slot. Micro-batches follow each other. Within a micro-batch the
+/// fields follow each other, each a dense tensor [samples, ...]. So a micro-batch takes one copy.
+/// In a slot with one micro-batch, each field of a batch is one tensor.
 class SlotLayout {
  public:
   /// A piece of a slot, in bytes from its start.
@@ -49,24 +49,24 @@ class SlotLayout {
   Tensor field(std::byte* base, std::size_t field, std::size_t first, std::size_t count) const;
   /// Returns one sample of a field of the slot at `base`.
   Tensor sample(std::byte* base, std::size_t field, std::size_t sample) const;
-  /// Returns the address of that sample.
+  /// Returns the address of one sample of a field.
   std::byte* place(std::byte* base, std::size_t field, std::size_t sample) const {
     return base + piece(field, sample, 1).offset;
   }
-  /// Returns the bytes of samples [first, first + count) of a field. All must lie in one
+  /// Returns the piece with samples [first, first + count) of a field. All must lie in one
   /// micro-batch.
   Piece piece(std::size_t field, std::size_t first, std::size_t count) const;
-  /// Returns the bytes of all fields of the first `count` samples of a micro-batch. If the
-  /// micro-batch is not full, the gaps between its fields hold old bytes. `packed_bytes` bytes of
-  /// the packed field count.
+  /// Returns the piece with all fields of the first `count` samples of a micro-batch. If the
+  /// micro-batch is not full, the gaps between its fields hold old bytes. Of the packed field the
+  /// piece includes `packed_bytes` bytes.
   Piece micro_batch(std::size_t number, std::size_t count, std::size_t packed_bytes) const;
 
   /// The field whose samples are packed (`DeviceStage::packed`); nullopt without such a field.
   /// In each micro-batch it follows the other fields and a table of u32 offsets.
   std::optional<std::size_t> packed_field() const { return packed_; }
-  /// Returns the begin of the packed field in the micro-batch of a sample.
+  /// Returns the address of the packed field in the sample's micro-batch.
   std::byte* packed_room(std::byte* base, std::size_t sample) const;
-  /// Returns the place of a sample's offset.
+  /// Returns the address of a sample's offset in that table.
   std::byte* packed_offset(std::byte* base, std::size_t sample) const;
 
  private:

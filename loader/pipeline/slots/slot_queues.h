@@ -23,18 +23,18 @@
 namespace millrace {
 
 /// The only state shared by a pipeline's threads: host slots, output slots, the queues that hold
-/// them, and the first error. Each call makes one of the state changes below. A call in another
-/// state throws `Error` (`internal`). The run meter is updated here. No call of a device, dataset,
-/// transform or worker pool is made while the mutex is held.
+/// them, and the first error. Its methods change the states of slots as shown below. A call in any
+/// other state throws `Error` (`internal`). The methods also update the run meter. No device,
+/// dataset, transform or worker pool is called while the mutex is held.
 ///
-///     host slot:    free -take_free-> planning -planned-> planned [sample_made, next_made: micro-
-///                   batch by micro-batch] -leave-> leaving -left-> free
+///     host slot:    free -take_free-> planning -planned-> planned [sample_made and next_made for
+///                   each micro-batch] -leave, release-> leaving -left-> free
 ///     output slot:  free -fill, wait_for_output-> filling -on_way-> ready -hand_out-> live
-///                   -release-> free, or if micro-batches are not on their way yet, returned and
-///                   with the last one's `on_way` free
+///                   -release-> free; while some micro-batches are not on their way:
+///                   -release-> returned -on_way of the last micro-batch-> free
 ///
 /// The threads, the workers' jobs and the live batches share ownership; the last owner destroys it.
-/// All methods may be called from any thread at once. The comments name the thread that owns a slot
+/// All methods may be called from any thread at once. The comments say which thread owns a slot
 /// between two calls.
 class SlotQueues {
  public:
@@ -46,13 +46,14 @@ class SlotQueues {
     /// Numbers of the first batch and of the batch after the last.
     std::uint64_t first = 0;
     std::uint64_t end = UINT64_MAX;
-    /// Batches in an epoch, if the next epoch is planned only when the trainer asks for it; else 0.
+    /// Number of batches in an epoch, if the next epoch is planned only when the trainer asks for
+    /// it; else 0.
     std::uint64_t epoch_break = 0;
     RunPosition begin{};
-    /// From this batch on, a blocking call on the batch path ends the run: the check begins when it
-    /// is the next batch to be handed out.
+    /// Number of the batch from which on a blocking call on the batch path ends the run. The check
+    /// begins when this batch is the next one to be handed out.
     std::uint64_t forbids_blocking_from = UINT64_MAX;
-    /// Whether the records of a slot are held until it is free: its samples may be made again.
+    /// Whether a slot keeps its records until it is free, because its samples may be made again.
     bool keeps_records = false;
   };
   /// Words for messages: the kind of the slots that are handed out, and the option that sets their
@@ -82,36 +83,36 @@ class SlotQueues {
   /// Returns a free slot whose plan holds the next batch's number. Returns null if no slot is free,
   /// or after the last batch. The caller owns the slot until `planned`.
   HostSlot* take_free();
-  /// Releases the slot's samples to the workers, of which `workers` are active. Returns false if
-  /// the queues are closed.
+  /// Marks the slot as planned: workers may make its samples. The caller began to plan it at
+  /// `began`; `workers` is the number of active workers. Returns false if the queues are closed.
   bool planned(HostSlot& host, Clock::time_point began, unsigned workers);
-  /// Blocks until there may be a batch to plan or a slot is leaving. `leaving` receives the leaving
+  /// Blocks until a batch can be planned or a slot is leaving. `leaving` receives the leaving
   /// slots, which the caller owns until `left`. Returns false if the queues are closed.
   bool wait_for_leaving(std::vector<HostSlot*>& leaving);
   /// Frees a slot that nothing reads any more.
   void left(HostSlot& host);
 
   // Called by workers, each for samples of its own.
-  /// Notes that a worker begins `samples` samples. Returns false if the queues are closed: the
-  /// samples need not be made.
+  /// Notes that a worker begins `samples` samples. Returns false if the queues are closed; then the
+  /// worker need not make them.
   bool begin_sample(std::size_t samples = 1);
-  /// Notes that `samples` samples from `sample` on are made; all belong to one micro-batch. The
-  /// caller that makes the micro-batch's last sample calls `finish`, if it is set, before the
-  /// micro-batch counts as made.
+  /// Notes that `samples` samples from `sample` on are made. All must belong to one micro-batch.
+  /// The call for the micro-batch's last sample runs `finish`, if it is set, before the micro-batch
+  /// counts as made.
   void sample_made(HostSlot& host, std::size_t sample, std::size_t samples = 1,
                    const std::function<void()>& finish = nullptr);
 
   // Called by the upload thread.
-  /// Returns the next made micro-batch in plan order. The caller has waited for it since `since`.
-  /// Returns nullopt at `until`, or if the queues are closed.
+  /// Waits for the next made micro-batch in plan order and returns it. The caller has been idle
+  /// since `since`. Returns nullopt at `until`, or if the queues are closed.
   std::optional<ReadyMicroBatch> next_made(Clock::time_point since, Clock::time_point until);
-  /// Returns a free output slot for a batch; null if the queues are closed. The caller owns the
-  /// slot until the first micro-batch's `on_way`.
+  /// Waits for a free output slot for a batch and returns it; null if the queues are closed. The
+  /// caller owns the slot until the first micro-batch's `on_way`.
   OutputSlot* wait_for_output(std::uint64_t batch);
-  /// Does the same with an output slot that is known to be free.
+  /// Takes an output slot that is known to be free, for the same use.
   void fill(OutputSlot& output);
-  /// Notes that the slot's next micro-batch is on its way into the output slot. The upload thread
-  /// began this work at `began` and copied `bytes` bytes from the slot.
+  /// Notes that the host slot's next micro-batch is on its way to the output slot. The upload
+  /// thread began this work at `began` and copied `bytes` bytes from the slot.
   void on_way(OutputSlot& output, const HostSlot& host, std::size_t micro_batch,
               Clock::time_point began, std::size_t bytes);
   /// Notes that all of the slot's micro-batches are on their way.
@@ -119,17 +120,18 @@ class SlotQueues {
   void converted(const std::vector<RunMeter::StreamWork>& conversions);
 
   // Called by the trainer's threads.
-  /// Returns the next batch, which the caller owns until `release`; null after the last one.
+  /// Waits for the next batch and returns it; null after the last batch. The caller owns it until
+  /// `release`.
   OutputSlot* hand_out(const NextRequest& request);
   /// Blocks until a micro-batch of a live output slot is on its way. If the queues are closed,
   /// throws the run's error or `Error` (`stopped`).
   void wait_for_micro_batch(const OutputSlot& output, std::size_t micro_batch);
-  /// Notes that the trainer has this micro-batch and those before it. It asked for the micro-batch
-  /// at `asked` and got it at `got`.
+  /// Notes that the trainer has this micro-batch and those before it. The trainer asked for the
+  /// micro-batch at `asked` and got it at `got`.
   void taken(OutputSlot& output, std::size_t micro_batch, Clock::time_point asked,
              Clock::time_point got);
-  /// Notes that a live output slot is used on `stream`. Returns false if the slot has no event left
-  /// for it: the caller then calls it again with one.
+  /// Notes that a live output slot is used on `stream`. Returns false if the slot has no unused
+  /// event for the stream; the caller then calls again with an `event`.
   bool use(OutputSlot& output, Stream& stream, std::unique_ptr<Event> event = nullptr);
   /// Makes the output slot share ownership of a stream that it is used on.
   void keep(OutputSlot& output, std::shared_ptr<Stream> stream);
@@ -138,7 +140,7 @@ class SlotQueues {
     MutexLock lock(mutex_);
     return progress_.handed_out;
   }
-  /// Returns the number of the first batch that is certainly not planned, if at most `most_ahead`
+  /// Returns a number from which on certainly no batch is planned, given that at most `most_ahead`
   /// batches are planned and not handed out.
   std::uint64_t unplanned(std::uint64_t most_ahead) const {
     MutexLock lock(mutex_);
@@ -148,27 +150,27 @@ class SlotQueues {
   RunPosition position() const;
 
   // Called by any thread.
-  /// Closes the queues with the exception being handled, unless they are closed already. Needs no
-  /// memory to close them.
+  /// Closes the queues with the exception being handled as the run's error, unless they are closed
+  /// already. Works even if memory is exhausted.
   void fail(const char* stage, const Device* device = nullptr) noexcept;
-  /// The same for the trainer's thread: throws the run's first error.
+  /// Does the same, then throws the run's first error. For the trainer's threads.
   [[noreturn]] void fail_and_throw(const char* stage, const Device* device = nullptr);
   void close() noexcept { close_with(nullptr); }
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
   void throw_if_closed() const;
-  /// Whether a blocking call on the batch path ends the run by now.
+  /// Whether a blocking call on the batch path now ends the run.
   bool forbids_blocking() const { return forbids_blocking_.load(std::memory_order_relaxed); }
-  /// Waits for the uses of the output slots that are free. Returns false if some do not end by
-  /// `deadline`.
+  /// Waits until all streams have finished their uses of the free output slots. Returns false if
+  /// some have not by `deadline`.
   bool wait_for_uses(Clock::time_point deadline) const;
 
   // Access to the run meter.
   RunMeter meter() const;
   std::chrono::nanoseconds stalled() const;
   void note_workers(unsigned active);
-  /// Begins the report with these figures, at the start of the run or anew.
+  /// Begins the run's first report. `base` are the workers' figures at this time.
   void begin_report(WorkerFigures base);
-  /// Returns the measurements up to now, with the time, and begins a new report.
+  /// Returns the measurements up to now, with the time, and begins a new report with `base`.
   std::pair<RunMeter, Clock::time_point> take_report(WorkerFigures base);
 
  private:
@@ -185,11 +187,11 @@ class SlotQueues {
     std::uint64_t handed_out;
     /// Number after the last batch that may be planned.
     std::uint64_t plan_end;
-    /// Number after the last batch of which all samples are made, without the numbers that no
-    /// batch has. It is below `handed_out` if micro-batches went out early.
+    /// `first` plus the number of batches whose samples are all made. It is below `batches_out()`
+    /// if micro-batches were handed out early.
     std::uint64_t made;
     RunPosition position;
-    /// How many numbers before `handed_out` no batch has.
+    /// How many numbers before `handed_out` are skipped (`BatchPlan::skipped_numbers`).
     std::uint64_t skipped = 0;
     /// Number of batches that the trainer holds.
     std::size_t live = 0;
@@ -200,7 +202,7 @@ class SlotQueues {
   bool may_plan() const MILLRACE_REQUIRES(mutex_) {
     return !queues_.free.empty() && progress_.planned < progress_.plan_end;
   }
-  /// Allows to plan the epoch of the next batch to be handed out.
+  /// Permits planning up to the end of the epoch to which the next batch to be handed out belongs.
   void open_epoch() MILLRACE_REQUIRES(mutex_) {
     const std::uint64_t per_epoch = run_.epoch_break;
     progress_.plan_end = run_.end;
@@ -224,9 +226,9 @@ class SlotQueues {
   const std::exception_ptr reserved_;
 
   mutable Mutex mutex_;
-  /// One condition for each kind of waiter and event, so that no thread is woken in vain. The
-  /// upload thread waits for a made micro-batch and for an output slot, the trainer for a whole
-  /// batch and for a micro-batch.
+  /// One condition for each kind of waiter and event, so that an event wakes only threads that wait
+  /// for it. The upload thread waits for a made micro-batch or for an output slot. The trainer
+  /// waits for a whole batch or for a micro-batch.
   Condition made_wakes_;
   Condition output_wakes_;
   Condition plan_recycle_wakes_;
@@ -237,9 +239,9 @@ class SlotQueues {
   std::atomic<bool> closed_{false};
   /// Set once every slot has been used. Orders no other memory.
   std::atomic<bool> forbids_blocking_{false};
-  /// Number of planned samples that no worker has begun. Workers count down; the one that takes the
-  /// last sample calls `note`. It has a cache line of its own, apart from the values that all
-  /// workers read for each sample.
+  /// Number of planned samples that no worker has begun. Workers count down; the worker that begins
+  /// the last sample calls `note`. The counter has a cache line of its own, apart from the values
+  /// that all workers read for each sample.
   alignas(64) std::atomic<std::size_t> unbegun_{0};
   alignas(64) std::exception_ptr error_ MILLRACE_GUARDED_BY(mutex_);
   Queues queues_ MILLRACE_GUARDED_BY(mutex_);

@@ -28,8 +28,8 @@ struct BatchRecords {
 enum class HostState : std::uint8_t {
   free,
   planning,  ///< the planner fills in the records of its samples
-  planned,   ///< workers make its samples, the upload thread takes the micro-batches that are made
-  leaving,   ///< all are on their way, but a copy or the trainer's streams still read the slot
+  planned,   ///< workers make its samples; the upload thread takes finished micro-batches
+  leaving,   ///< all micro-batches are on their way; a copy or the trainer's streams still read it
 };
 
 /// State of an output slot. Only calls of the slot queues change it.
@@ -41,9 +41,9 @@ enum class OutputSlotState : std::uint8_t {
   returned,  ///< the trainer released it before all micro-batches were on their way
 };
 
-/// Pinned memory for one batch, with the batch's state while its samples are made. Its owner
-/// changes: planner, workers, upload thread, plan-recycle thread. Each transfer goes through the
-/// mutex of the slot queues.
+/// Pinned memory for one batch, with the batch's state while its samples are made. Its owners are
+/// in turn the planner, the workers, the upload thread and the plan-recycle thread. Each change of
+/// owner is made under the mutex of the slot queues.
 struct HostSlot {
   std::size_t number = 0;
   Memory memory{};
@@ -54,13 +54,13 @@ struct HostSlot {
   /// Draws replacements of bad records, with the weights that the batch was planned with. Null if
   /// the slot is free.
   std::shared_ptr<const Sampler> sampler{};
-  /// Keeps the batch's records in memory if the dataset is a stream. It is released when all
-  /// samples are made.
+  /// Keeps the batch's records in memory if the dataset is a stream. Released when all samples are
+  /// made, or with `Run::keeps_records` when the slot is freed.
   std::shared_ptr<const void> records_held{};
   /// Number of samples of each micro-batch that are not made yet. Workers count down with release
   /// and acquire, so the worker that makes the last sample sees the others' pixels. That worker
-  /// alone calls the slot queues, which use `made`. So no count of this batch is left when the slot
-  /// is used again.
+  /// alone calls the slot queues, which use `made`. So no worker still changes the count when the
+  /// slot is used again.
   std::vector<std::atomic<std::size_t>> unmade{};
   /// Room of each micro-batch for a packed field.
   std::vector<PackedRoom> packed{};
@@ -70,17 +70,17 @@ struct HostSlot {
     std::chrono::steady_clock::time_point made_at;
     std::unique_ptr<Event> begin;
     std::unique_ptr<Event> end;
-    /// When the events were passed. Used by the plan-recycle thread alone.
+    /// Times at which the copy stream passed the events. Used by the plan-recycle thread alone.
     std::optional<std::chrono::steady_clock::time_point> began_at{};
     std::optional<std::chrono::steady_clock::time_point> ended_at{};
   };
-  /// The last copy's end event is behind all copies out of this slot. Empty if batches are not
-  /// copied.
+  /// The last copy's end event is recorded after all copies out of this slot. Empty if batches are
+  /// not copied.
   std::vector<Copy> copies{};
 
   // Guarded by the mutex of the slot queues.
   HostState state = HostState::free;
-  /// Whether each micro-batch is made, and how many are not.
+  /// Whether each micro-batch is made, and the number of those that are not.
   std::vector<bool> made{};
   std::size_t micro_batches_unmade = 0;
   /// Number of micro-batches that the upload thread has taken.
@@ -93,7 +93,7 @@ struct HostSlot {
 };
 
 /// A slot that is handed out: a device slot, or the host slot itself on a device that does not
-/// copy. A `Batch` is a counted share of it.
+/// copy. `Batch` objects share it by a reference count (`shares`).
 struct OutputSlot {
   std::size_t slot = 0;
   std::byte* base = nullptr;
@@ -102,18 +102,18 @@ struct OutputSlot {
   HostSlot* host = nullptr;
   BatchPlan plan{};
   BatchRecords records{};
-  /// One event per micro-batch, behind its copy. Empty if batches are not copied.
+  /// One event per micro-batch, recorded after its copy. Empty if batches are not copied.
   std::vector<std::unique_ptr<Event>> copied{};
 
-  /// A stream that uses the batch, and the event behind that use.
+  /// A stream that uses the batch, and the event recorded after that use.
   struct Use {
     Stream* stream = nullptr;
     std::unique_ptr<Event> done;
     /// The stream's owner, if the batch shares ownership of the stream.
     std::shared_ptr<Stream> kept{};
   };
-  /// The first `used` belong to the current batch, or to the last one if the slot is free. The
-  /// others keep their events for later.
+  /// The first `used` elements belong to the current batch, or to the last batch if the slot is
+  /// free. The other elements keep their events for later batches.
   std::vector<Use> uses{};
   std::size_t used = 0;
   /// Returns the batch's use on `stream`; null if the batch is not used there.
@@ -128,8 +128,8 @@ struct OutputSlot {
   std::atomic<std::size_t> taken{0};
   /// The stream given to `next`; null for use on the host.
   Stream* stream = nullptr;
-  /// When the batch got its host slot, and when it waited for this slot. The workers did not cause
-  /// that wait.
+  /// When the batch got its host slot, and when it waited for this slot. That wait does not count
+  /// as a stall.
   std::chrono::steady_clock::time_point planned_at{};
   std::chrono::steady_clock::time_point slot_wait_begin{};
   std::chrono::steady_clock::time_point slot_wait_end{};
@@ -166,12 +166,12 @@ struct Slots {
 
   /// Waits for the uses of all output slots. Returns false if some do not end by `deadline`.
   bool wait_for_uses(std::chrono::steady_clock::time_point deadline) const noexcept;
-  /// Leaks them: their memory is never freed.
+  /// Leaks the slots: their memory is never freed.
   void abandon() noexcept;
 };
 
-/// Frees the slots once all streams have finished their uses of the batches in them. Does not wait
-/// itself, since the caller may be a thread of one of those streams.
+/// Frees the slots once all streams have finished their uses of the batches in them. The calling
+/// thread does not wait, since it may be the thread of such a stream.
 void let_go(Slots slots) noexcept;
 
 }  // namespace millrace
