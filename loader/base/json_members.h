@@ -32,9 +32,9 @@ class JsonLocation {
   std::string object_;
 };
 
-/// Reads members of one JSON object by key. If the key is missing, the variable that it would be
-/// read into is unchanged. Throws `Error` (`invalid_argument`) for unknown members and for invalid
-/// values. The object must outlive it.
+/// Reads members of one JSON object by key. If a key is missing, `into` is unchanged. Throws
+/// `Error` (`invalid_argument`) for unknown members and for invalid values. The JSON object must
+/// outlive this object.
 class Members {
  public:
   Members(const Json& object, JsonLocation location, std::initializer_list<std::string_view> known);
@@ -78,8 +78,8 @@ std::vector<std::string> names_from_json(const nlohmann::json& json);
 std::string range_text(std::uint64_t low, std::uint64_t high);
 
 /// Throws unless `json` has a "format" from 1 to `newest`. Call it before other keys are read,
-/// because a newer format may have other keys. `what` is the expected kind of text: "an options
-/// file".
+/// because a newer format may have other keys. `what` is the expected kind of text, such as "an
+/// options file".
 void check_format(const Json& json, const JsonLocation& location, std::uint64_t newest,
                   const std::string& what);
 

@@ -39,8 +39,8 @@ class MILLRACE_CAPABILITY Mutex {
 
 /// Holds the mutex that `mutex` returns during each fork() from now on, so that the child finds it
 /// unlocked. (The threads that may hold a mutex at that time do not exist in the child.) Call it
-/// once per mutex, and never for two mutexes of which one is locked while the other is held. Throws
-/// `std::bad_alloc`.
+/// once per mutex. Never call it for two mutexes if a thread may lock one of them while it holds
+/// the other. Throws `std::bad_alloc`.
 template <Mutex& (*mutex)()>
 void keep_free_in_children() {
   const auto lock = []() MILLRACE_ANNOTATION(no_thread_safety_analysis) { mutex().lock(); };

@@ -15,7 +15,7 @@ struct FileRange {
   std::size_t bytes = 0;
 };
 
-/// Advises the system that these bytes of a file are read soon. They are read through `map`, or
+/// Advises the system that these bytes of a file will be read soon. They are read through `map`, or
 /// through the open file `file` if `map` is null.
 void read_ahead(std::vector<FileRange> ranges, const SigbusSafeMap* map, int file);
 

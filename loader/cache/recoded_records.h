@@ -12,12 +12,12 @@
 namespace millrace {
 
 /// Cache of records in a form that transforms process faster than the stored one. Entries are not
-/// evicted, as in `SampleCache`. Each entry is an allocation of its own, whose pages the adding
-/// thread touches first: so they lie on that thread's node. Thread-safe, without locks.
+/// evicted, as in `SampleCache`. Each entry is an allocation of its own. The adding thread touches
+/// its pages first, so they are on that thread's NUMA node. Thread-safe, without locks.
 class RecodedRecords {
  public:
-  /// For the records 0 to `records` - 1. The budget counts all memory, with 8 bytes for each record
-  /// and `overhead_bytes` for each entry.
+  /// For the records 0 to `records` - 1. The budget counts all memory, including 8 bytes for each
+  /// record and `overhead_bytes` for each entry.
   RecodedRecords(std::uint64_t records, std::shared_ptr<CacheBudget> budget);
   ~RecodedRecords();
   RecodedRecords(const RecodedRecords&) = delete;
@@ -36,13 +36,14 @@ class RecodedRecords {
   /// Bytes that other caches hold of the budget.
   std::size_t other_bytes() const { return budget_->bytes() - bytes(); }
 
-  /// Returns a record's form, valid as long as the cache lives. Empty if it has none.
+  /// Returns a record's form, valid as long as the cache lives. Empty if the cache does not have
+  /// it.
   std::span<const std::byte> find(std::uint64_t record) const;
-  /// Whether the form of a record that is stored in `stored_bytes` bytes should be made: it was not
-  /// tried yet, and may find room.
+  /// Whether the form of a record with `stored_bytes` stored bytes should be made: the record was
+  /// not tried yet, and the budget may have room for its form.
   bool wants(std::uint64_t record, std::size_t stored_bytes) const;
-  /// Adds a copy of a record's form. Empty means that the record has none. Does nothing if an entry
-  /// exists or the budget has no room.
+  /// Adds a copy of a record's form. An empty `form` notes that the record has none. Does nothing
+  /// if an entry exists or the budget has no room.
   void keep(std::uint64_t record, std::span<const std::byte> form);
 
  private:
@@ -53,7 +54,7 @@ class RecodedRecords {
   static constexpr Entry none{0};
   static constexpr Entry no_room{0};
 
-  /// Forgets the records that are marked `no_room`.
+  /// Clears the marks `no_room`, so that these records are tried again.
   void retry_refused();
 
   const std::uint64_t records_;
@@ -65,9 +66,10 @@ class RecodedRecords {
   // Plain values: relaxed memory order is enough.
   std::atomic<std::size_t> bytes_{0};
   std::atomic<bool> full_{false};
-  /// Whether there may be records that did not fit. Whoever changes it sees the other's limit.
+  /// Whether some records may be marked `no_room`. `allow` and `keep` exchange it: the later of
+  /// them sees the limit or the mark that the earlier one has set.
   std::atomic<bool> some_refused_{false};
-  /// The limit of the last call of `allow`.
+  /// The limit after the last call of `allow`.
   std::atomic<std::size_t> allowed_{0};
 };
 

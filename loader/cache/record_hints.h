@@ -18,7 +18,7 @@ namespace millrace {
 /// evicted: a run that reads every record once an epoch gains nothing from evicting. Thread-safe.
 class RecordHints {
  public:
-  /// Raises the memory limit to `bytes`, which include the overhead of finding the hints. A lower
+  /// Raises the memory limit to `bytes`, which include the overhead of the lookup table. A lower
   /// value than the present limit has no effect.
   void allow(std::size_t bytes) { budget_.allow(bytes); }
   std::size_t limit() const { return budget_.limit(); }

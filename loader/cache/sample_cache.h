@@ -40,7 +40,8 @@ class SampleCache {
   std::size_t other_bytes() const { return budget_->bytes() - bytes(); }
   std::size_t sample_bytes() const { return sample_bytes_; }
 
-  /// Returns the cached bytes of a record, valid as long as the cache lives. Empty if it has none.
+  /// Returns the cached bytes of a record, valid as long as the cache lives. Empty if the record is
+  /// not cached.
   std::span<const std::byte> find(std::uint64_t record) const;
   /// Returns memory to write the bytes of one record to; empty if the cache is full. Pass it to
   /// `keep` or `give_back` afterwards.

@@ -24,7 +24,8 @@ class OrderMode {
 
   virtual ~OrderMode() = default;
   virtual std::uint64_t epoch_size() const = 0;
-  /// Replaces offsets of one epoch, at most `most`, by the numbers drawn there.
+  /// Replaces each offset in the epoch by the number drawn at that offset. `offsets` has at most
+  /// `most` elements.
   virtual void draw(std::uint64_t epoch, std::span<std::uint64_t> offsets) const = 0;
   /// Draws a number with the mode's own probabilities in an epoch.
   virtual std::uint64_t replacement(std::uint64_t epoch, Random& random) const = 0;
@@ -37,11 +38,12 @@ std::shared_ptr<const OrderMode> block_mode(std::uint64_t count, std::uint64_t s
 
 /// Makes the table from which numbers are drawn by their weights.
 std::shared_ptr<const AliasTable> alias_table(std::span<const double> weights);
-/// `tables` are by epoch, the first from epoch 0.
+/// `tables` are sorted by epoch; the first table applies from epoch 0.
 std::shared_ptr<const OrderMode> weighted_mode(std::vector<EpochTable> tables,
                                                std::uint64_t epoch_size, std::uint64_t seed);
 
-/// Sets the element that holds from its `first_epoch` on, until that of the next one.
+/// Adds an element, which applies from its `first_epoch` up to that of the next element. Replaces
+/// an element with the same `first_epoch`.
 template <typename Element>
 void set_from_epoch(std::vector<Element>& by_epoch, Element element) {
   auto place = std::ranges::lower_bound(by_epoch, element.first_epoch, {}, &Element::first_epoch);
@@ -51,7 +53,7 @@ void set_from_epoch(std::vector<Element>& by_epoch, Element element) {
     by_epoch.insert(place, std::move(element));
 }
 
-/// Returns the index of the element that holds in an epoch.
+/// Returns the index of the element that applies in an epoch.
 template <typename Element>
 std::size_t index_in_epoch(const std::vector<Element>& by_epoch, std::uint64_t epoch) {
   std::size_t index = by_epoch.size() - 1;
@@ -70,8 +72,8 @@ std::shared_ptr<const OrderMode> bucketed_mode(
     std::shared_ptr<const std::vector<std::uint64_t>> indices, Order::Buckets buckets,
     std::uint64_t seed);
 
-/// Converts weights to integers in the same proportion, whose arithmetic is the same on every
-/// machine. Only 0 becomes 0. The sum is below 2^63.
+/// Converts weights to integers in the same proportion, since integer arithmetic gives the same
+/// results on every machine. Only 0 becomes 0. The sum is below 2^63.
 std::vector<std::uint64_t> integer_weights(std::span<const double> weights);
 /// Formats a weight for messages, short and exact: 0.1, 1e-09.
 std::string weight_text(double weight);

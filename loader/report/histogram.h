@@ -11,7 +11,7 @@ namespace millrace {
 
 /// Histogram of durations in log-linear buckets, as in HdrHistogram. Each bucket is at most 1/128
 /// wider than the one before, so percentiles are exact to 1% with fixed memory. One thread at a
-/// time may use it; others may call `add_to` while it adds.
+/// time may use it; other threads may call `add_to` while it calls `add`.
 class Histogram {
  public:
   Histogram();

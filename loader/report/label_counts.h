@@ -12,20 +12,20 @@
 
 namespace millrace {
 
-/// Counts by label. One thread adds; others may read meanwhile. Labels beyond the first `most` are
-/// counted as "other".
+/// Counts by label. Only one thread may call `add`; other threads may call `add_to` meanwhile.
+/// Labels beyond the first `most` are counted as "other".
 class LabelCounts {
  public:
   static constexpr std::size_t most = 16;
 
-  /// `what` must live as long as the tally, and must be the same pointer each time.
+  /// `what` is the label. It must outlive this object, and must be the same pointer in each call.
   void add(const char* what, std::uint64_t amount = 1) {
     std::size_t place = 0;
     while (place < most) {
       const char* there = texts_[place].load(std::memory_order_relaxed);
       if (there == what) break;
       if (there == nullptr) {
-        texts_[place].store(what, std::memory_order_release);  // with what it points to
+        texts_[place].store(what, std::memory_order_release);  // publishes the text, too
         break;
       }
       ++place;

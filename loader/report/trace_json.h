@@ -14,7 +14,7 @@ namespace millrace {
 struct TraceContents {
   std::vector<std::string> groups;
   std::vector<TraceLane> lanes;
-  /// Begin of its times, on the steady clock.
+  /// The trace's time 0, on the steady clock.
   std::int64_t start_ns = 0;
   std::uint64_t dropped = 0;
 };

@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-/// Adds to `report.warnings` if workers wait for processors for much of their time
-/// (`worker_delay`).
+/// Adds a warning to the report if stalls matter and workers wait for processors for a large part
+/// of their time (`worker_delay`).
 void warn_of_delay(Report& report);
 
 }  // namespace millrace

@@ -28,8 +28,8 @@ class AutoWorkers {
  private:
   unsigned most_;
   unsigned workers_;
-  /// Number of windows without stalls since the last change, and how many of them it takes to
-  /// remove workers.
+  /// Number of successive windows in which fewer workers would do, and the number of such windows
+  /// after which workers are removed.
   unsigned calm_ = 0;
   unsigned patience_ = 2;
   bool let_go_last_ = false;

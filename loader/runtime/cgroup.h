@@ -7,10 +7,11 @@
 
 namespace millrace {
 
-/// Returns how many processors' worth of time this process's control groups (version 1 and 2)
-/// allow. This is the smallest quota of the groups and their ancestors; nullopt without a quota.
-/// `root` is the folder with proc/ and sys/. Source: Linux, Documentation/admin-guide/cgroup-v2.rst
-/// (cpu.max) and Documentation/scheduler/sched-bwc.rst (cpu.cfs_quota_us).
+/// Returns the processor quota of this process's control groups (version 1 and 2), as a number of
+/// processors. This is the smallest quota of the groups and their ancestors; nullopt without a
+/// quota. `root` is the folder with proc/ and sys/. Source: Linux,
+/// Documentation/admin-guide/cgroup-v2.rst (cpu.max) and Documentation/scheduler/sched-bwc.rst
+/// (cpu.cfs_quota_us).
 std::optional<double> cgroup_quota(const std::filesystem::path& root = "/");
 
 /// Returns how many bytes of memory the control groups allow. This is the smallest limit

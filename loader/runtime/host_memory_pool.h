@@ -20,12 +20,12 @@
 namespace millrace {
 
 /// Keeps host memory that pipelines have freed, for later pipelines on the same NUMA node over a
-/// device of the same name. A block is one allocation of a device. Pieces for smaller pipelines are
-/// cut from a block, and joined again when they are freed.
+/// device of the same name. A block is one allocation of a device. Smaller pieces are cut from a
+/// block, and joined again when they are freed.
 ///
 /// For each device and node, the total size of all blocks is at most the largest total size of the
-/// blocks in use at one time. Before a further block is allocated, the least recently used of the
-/// unused blocks are freed.
+/// blocks in use at one time. Before a new block is allocated, unused blocks are freed as far as
+/// this limit requires, the least recently used first.
 ///
 /// All methods may be called from any thread at once. Pieces may outlive the pool: their block is
 /// then freed with its last piece.
@@ -37,7 +37,7 @@ class HostMemoryPool : public std::enable_shared_from_this<HostMemoryPool> {
 
   /// Returns `bytes` of page-aligned, uninitialized memory: a kept piece, or a new one from
   /// `device.allocate_host`. If the device throws an `Error`, frees all unused blocks and tries
-  /// once more. Throws as `allocate_host`.
+  /// once more. Throws like `allocate_host`.
   Memory take(Device& device, std::size_t bytes, const NumaNode& node);
 
   /// Number of unused bytes kept, over all devices and nodes.

@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-/// Items of a pool's jobs, with one queue of jobs per owner. Owners take turns item by item; the
-/// items of one owner begin in order. For one thread at a time.
+/// Items of a pool's jobs, with one queue of jobs per owner. Owners are served round-robin, one
+/// item at a time. The items of one owner begin in order. For one thread at a time.
 class JobQueues {
  public:
   struct Item {

@@ -11,11 +11,11 @@
 
 namespace millrace {
 
-/// Sleeping workers of a pool, each on a condition of its own, so that exactly the called ones
-/// wake. All calls but `wake` are made under the pool's mutex.
+/// Sleeping workers of a pool, each on a condition of its own, so that exactly the called workers
+/// wake. All methods but `wake` are called under the pool's mutex.
 class ParkedWorkers {
  public:
-  /// Most workers that one call wakes.
+  /// Largest number of workers that one call wakes.
   static constexpr std::size_t at_once = 2;
 
   /// Workers to wake after the mutex is released.
@@ -43,7 +43,8 @@ class ParkedWorkers {
     return std::exchange(self.offered, false);
   }
 
-  /// Calls up to `most` (at most `at_once`) of the sleeping workers among the first `active`.
+  /// Marks up to `most` (at most `at_once`) sleeping workers among the first `active` as called.
+  /// The caller must `wake` the returned ones.
   Called call(unsigned active, std::size_t most, bool offered = false) {
     Called called;
     for (unsigned worker = 0; worker < active && called.count_ < most; ++worker) {
@@ -56,7 +57,7 @@ class ParkedWorkers {
     return called;
   }
 
-  /// Calls all sleeping workers among the first `active`, and wakes them under the mutex.
+  /// Wakes all sleeping workers among the first `active`, under the mutex.
   void call_all(unsigned active) {
     for (Called called = call(active, at_once); called.count() > 0; called = call(active, at_once))
       called.wake();

@@ -9,8 +9,8 @@
 namespace millrace {
 
 /// Returns the GPUs and NICs that the kernel lists on the PCI bus. `root` is the folder with proc/
-/// and sys/. `visible` is the value of CUDA_VISIBLE_DEVICES, null if it is not set: numbers in the
-/// order of the addresses, or identities.
+/// and sys/. `visible` is the value of CUDA_VISIBLE_DEVICES, null if it is not set. It lists GPU
+/// numbers, in the order of the bus addresses, or GPU identities.
 ///
 /// hwloc's reader is not used: it is a plugin that may not be installed. It also queries each
 /// device, which takes some 10 ms more and may wake sleeping devices.

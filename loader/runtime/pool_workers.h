@@ -25,9 +25,9 @@ namespace millrace {
 /// its own. A thread that adds items wakes at most two sleeping workers. A worker that was woken
 /// and finds further items wakes two more.
 ///
-/// A pool makes other pools an offer, in the same way, when they can begin to help with its items.
-/// A worker reads its pool's number of offers before it searches other pools. If the number is
-/// unchanged afterwards, it has missed no offer.
+/// When other pools can begin to help with a pool's items, this pool makes them an offer: it wakes
+/// at most two of their workers. A worker reads its pool's number of offers before it searches
+/// other pools. If the number is unchanged afterwards, it has missed no offer.
 class PoolWorkers {
  public:
   using Clock = WorkerPool::Clock;
@@ -37,7 +37,7 @@ class PoolWorkers {
       : first_worker_(first_worker),
         workers_(workers),
         cpus_(std::move(cpus)),
-        // All places are reserved for our threads, so oneTBB starts no workers of its own.
+        // All slots are reserved for our threads, so oneTBB starts no workers of its own.
         arena_(static_cast<int>(workers), workers),
         concurrency_(workers),
         parked_workers_(workers),
@@ -77,8 +77,8 @@ class PoolWorkers {
 
   struct Work {
     JobQueues::Item item{};
-    /// The pool that the item belongs to, if it is another one. That pool may be destroyed
-    /// meanwhile.
+    /// The pool that the item belongs to; null if it is the worker's own. The pool may be destroyed
+    /// before the item ends, so the worker shares its ownership.
     std::shared_ptr<PoolWorkers> helped{};
   };
 
@@ -91,13 +91,13 @@ class PoolWorkers {
     Offer offer{};
     std::shared_ptr<const Others> others{};
     bool waited = false;
-    /// Pools that made an offer to this worker, which has no time for it: they offer it again to
-    /// others.
+    /// Pools whose offer woke this worker although it cannot help now. They must offer again.
     std::shared_ptr<const Others> pass_on{};
   };
 
-  /// Waits until all threads are created. Returns false if one cannot be. No thread enters the
-  /// arena before: while stacks use up the address space, oneTBB hangs (2022.1) or aborts.
+  /// Waits until all threads are created. Returns false if one cannot be created. No thread enters
+  /// the arena earlier: if thread stacks exhaust the address space, oneTBB hangs (2022.1) or
+  /// aborts.
   bool wait_for_all_threads();
   void start(int binding_error);
   /// Ends `finished` and returns the worker's next item, from its own pool first. Returns nullopt
@@ -110,9 +110,9 @@ class PoolWorkers {
   /// further offer.
   std::optional<JobQueues::Item> take_for_helper(bool called);
   void help_ended(const void* owner);
-  /// Whether there are items for helpers while no worker of this pool waits for items. It may
-  /// become true in `submit`, in `set_concurrency` and when a worker here begins an item. These
-  /// make an offer.
+  /// Whether there are items for helpers and no worker of this pool waits for items. It may become
+  /// true in `submit`, in `set_concurrency`, and when a worker of this pool begins an item. So the
+  /// pool makes an offer then.
   bool wants_help() const MILLRACE_REQUIRES(mutex_) {
     return !stopping_ && queues_.allows_help() && !parked_workers_.any_waits(concurrency_);
   }

@@ -30,7 +30,7 @@ class RuntimeServices {
  public:
   using Pools = std::vector<std::unique_ptr<WorkerPool>>;
 
-  /// `pools` are the runtime's, which outlive this object's last call.
+  /// `pools` are the runtime's pools. They must outlive the last call of this object.
   RuntimeServices(const Pools& pools, const RuntimeOptions& options);
   static RuntimeServices& of(Runtime& runtime) { return *runtime.services_; }
 
@@ -40,21 +40,20 @@ class RuntimeServices {
   /// Sets the number of workers of `pools` (empty: of all) that `pipeline` needs from now on; 0
   /// counts as 1. An adaptive runtime keeps as many workers active as all pipelines need together.
   /// Each pipeline's workers are assigned to those of its pools that have the fewest active
-  /// workers. A pool may have none, because other pools help with work that is not confined to it.
-  /// If the runtime is not adaptive, this call does nothing.
+  /// workers. A pool may get 0 active workers: other pools' workers help with its jobs if these
+  /// allow it. If the runtime is not adaptive, this call does nothing.
   void need(const void* pipeline, unsigned workers, const std::vector<WorkerPool*>& pools = {});
-  /// Releases the workers that `pipeline` needed. `hangs` says that some of them did not finish in
-  /// time.
+  /// Releases the workers that `pipeline` needed. `hangs` = some of them did not finish in time.
   void release(const void* pipeline, bool hangs = false);
   bool some_hang() const { return some_hang_; }
-  /// Activates as many workers, spread over all pools.
+  /// Activates `workers` workers, spread over all pools.
   void activate(unsigned workers) { activate({{workers, all_pools()}}); }
   std::vector<WorkerPool*> all_pools() const;
 
   /// Record hints of a dataset, shared by all pipelines over it. The memory limit is the largest
-  /// `bytes` of all calls; nullopt = a hundredth of what this process may use (with several ranks
-  /// on a host: of its share). Returns null for 0 bytes. Hints are freed with the runtime; those of
-  /// a destroyed dataset are freed by the next call.
+  /// `bytes` of all calls; nullopt = 1% of the memory that this process may use, divided by the
+  /// number of ranks on the host. Returns null for 0 bytes. Hints are freed with the runtime; those
+  /// of a destroyed dataset are freed by the next call.
   std::shared_ptr<RecordHints> hints_of(const std::shared_ptr<const Dataset>& dataset,
                                         std::optional<std::size_t> bytes);
 
@@ -66,8 +65,9 @@ class RuntimeServices {
                                         std::uint64_t fingerprint, std::size_t sample_bytes,
                                         std::size_t bytes);
 
-  /// Cache of a dataset's records in the form of this fingerprint. It is shared by all pipelines
-  /// over the dataset whose transforms make this form. Limit and lifetime are those of `cache_of`.
+  /// Cache of a dataset's recoded records, in the form that has this fingerprint. It is shared by
+  /// all pipelines over the dataset whose transforms make this form. Limit and lifetime are those
+  /// of `cache_of`.
   std::shared_ptr<RecodedRecords> recoded_of(const std::shared_ptr<const Dataset>& dataset,
                                              std::uint64_t fingerprint, std::size_t bytes);
 
@@ -80,7 +80,7 @@ class RuntimeServices {
   std::size_t kept_host_bytes() const { return host_memory_->kept_bytes(); }
 
  private:
-  /// Number of workers that a pipeline needs, and the pools they may be of.
+  /// Number of workers that a pipeline needs, and the pools that may supply them.
   struct Need {
     unsigned workers = 0;
     std::vector<WorkerPool*> pools{};
