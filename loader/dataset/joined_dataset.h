@@ -18,9 +18,10 @@ struct JoinedDescription {
   DatasetFacts facts{};
 };
 
-/// Returns several datasets as one. Record numbers continue from part to part. Each of its readers
-/// opens a reader of a part when it first reads from that part. While these readers hold more than
-/// 16 MiB together (`DatasetReader::held_bytes`), it closes those that were not used for longest.
+/// Returns several datasets as one. Record numbers continue from part to part. A reader of the
+/// joined dataset opens a part's reader at its first read from that part. While the parts' readers
+/// hold more than 16 MiB together (`DatasetReader::held_bytes`), it closes the least recently used
+/// of them.
 std::shared_ptr<const Dataset> join_datasets(std::vector<std::shared_ptr<const Dataset>> parts,
                                              JoinedDescription description);
 

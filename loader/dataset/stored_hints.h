@@ -50,11 +50,12 @@ class StoredHints {
                                                  const HintsHeader& dataset, bool mapped,
                                                  std::vector<std::string>& warnings);
 
-  /// Reads a record's hint. `hint` becomes empty if the record has none or it cannot be read.
+  /// Reads a record's hint. `hint` becomes empty if the record has no hint or the hint cannot be
+  /// read.
   void read(std::uint64_t record, std::vector<std::byte>& hint) const;
 
-  /// Returns the first record with an impossible offset in the table; nullopt if the table is
-  /// sound.
+  /// Returns the first record with an impossible offset in the table; nullopt if all offsets are
+  /// possible.
   std::optional<std::uint64_t> first_misplaced() const;
 
  private:

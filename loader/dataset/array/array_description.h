@@ -13,7 +13,7 @@
 //
 //     format           "arrays".
 //     fields           The fields by their names, each an object as below.
-//     classes          Names of the classes that the field "label" counts. Optional.
+//     classes          Names of the classes, indexed by the field "label". Optional.
 //     raw, header_bytes, record_bytes
 //                      The files and layout of the fields that name no file themselves.
 //
@@ -46,7 +46,7 @@ struct ArrayDescription {
   std::vector<std::string> classes{};
   /// Each file once, in the order in which the description names them.
   std::vector<std::string> files{};
-  /// Why files are not mapped although they should be.
+  /// Reasons why files are not mapped although mapping was requested.
   std::vector<std::string> warnings{};
 };
 

@@ -37,7 +37,8 @@ class ArrayField {
   // Each of these throws `Error` (`corrupt`, a clause about the field) if the values do not fit.
 
   /// Makes the length vary: record n has the values from offsets[n] up to, not including, offsets[n
-  /// + 1]. `max_length` is the caller's bound on their number; 0 = unknown.
+  /// + 1]. `max_length` is the caller's upper limit for the number of values per record; 0 =
+  /// unknown.
   void vary_by(StoredArray offsets, std::uint64_t max_length);
   /// Converts the values, which are integers, to int64.
   void widen();

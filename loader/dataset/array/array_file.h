@@ -35,7 +35,7 @@ class ArrayFile {
   /// Length in bytes when the file was opened.
   std::uint64_t bytes() const { return bytes_; }
 
-  /// Why the file is not mapped although it should be.
+  /// Reasons why the file is not mapped although mapping was requested.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// Returns the bytes of `range`, which lies within `bytes()`: a view of the map, or of `buffer`
@@ -44,7 +44,7 @@ class ArrayFile {
   /// Returns whether the bytes that `read` returned for `range` are still those of the file: mapped
   /// bytes can be lost at any time. The reason names file and offset.
   Status check_kept(ByteRange range) const;
-  /// Hints that these ranges will be read soon.
+  /// Advises the system that these ranges will be read soon.
   void read_ahead(std::vector<ByteRange> ranges) const;
 
  private:

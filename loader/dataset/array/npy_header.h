@@ -30,8 +30,8 @@ struct NpyHeader {
   std::uint64_t data_offset = 0;
 };
 
-/// Length of the beginning of a file that contains every header accepted here. A longer header is
-/// refused.
+/// Maximal length of an accepted header, so this many first bytes of a file contain it. A longer
+/// header is refused.
 inline constexpr std::size_t most_npy_header_bytes = std::size_t{1} << 16;
 
 /// Returns whether a file that begins with `beginning` is a .npy file.

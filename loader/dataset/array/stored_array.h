@@ -22,7 +22,7 @@ struct ArrayPiece {
   std::uint64_t values = 0;
 };
 
-/// Values of one dtype and shape, numbered across one or several consecutive files. All of them lie
+/// Values of one dtype and shape, numbered across one or several consecutive files. All values are
 /// within their files.
 struct StoredArray {
   DType dtype = DType::uint8;
@@ -35,7 +35,7 @@ struct StoredArray {
   std::uint64_t values() const;
   /// Returns the byte range of value `number` (< `values()`), and its file in `file`.
   ByteRange locate(std::uint64_t number, const ArrayFile*& file) const;
-  /// Returns whether the values of each piece lie without gaps.
+  /// Returns whether the values of each piece are adjacent, without gaps.
   bool is_dense() const;
 };
 
@@ -55,7 +55,7 @@ inline constexpr std::uint64_t most_value_bytes = std::uint64_t{1} << 40U;
 
 /// Returns the array of a .npy file. Throws `Error`, naming the file: `corrupt` if the file is
 /// damaged, cut short or not a .npy file, or if its array is unsupported; `io`. Unsupported are
-/// scalars, empty records, more extents than a batch has room for, and what `parse_npy_header`
+/// scalars, empty records, more extents than a batch supports, and arrays that `parse_npy_header`
 /// refuses.
 StoredArray npy_array(std::shared_ptr<const ArrayFile> file);
 /// Returns the values of a raw file. Throws `Error` (`corrupt`, naming the file or the wrong part

@@ -10,8 +10,8 @@
 namespace millrace {
 
 /// Compressed table of paths, by number. Each path is stored as the part in which it differs from
-/// the path before; every 16th is stored whole. Paths in folder order take about 10 to 20 bytes
-/// each.
+/// the path before; every 16th path is stored whole. Paths in folder order take about 10 to 20
+/// bytes each.
 class PathTable {
  public:
   /// Appends a path of at most 65,535 bytes.

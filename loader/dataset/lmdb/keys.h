@@ -20,8 +20,8 @@ bool is_metadata_key(std::string_view key);
 class KeyNames {
  public:
   KeyNames() = default;
-  /// Chooses the form from the tree's flags and a sample of its keys: text, or numbers of 4 or 8
-  /// bytes in either byte order.
+  /// Chooses the form of all keys from the tree's flags and a sample of its keys. The form is text,
+  /// or numbers of 4 or 8 bytes in either byte order.
   KeyNames(std::uint16_t tree_flags, std::span<const std::string> some_keys);
 
   /// Returns one line: the text without control characters, the number, or the bytes in
@@ -38,8 +38,8 @@ std::uint64_t number_of(std::string_view bytes, bool is_little_endian);
 /// Returns whether these keys or values are numbers rather than text: all have the same length, 4
 /// or 8 bytes, and at least one has a byte that text does not contain.
 bool are_numbers(std::span<const std::string> some);
-/// Guesses the byte order of unsigned numbers: little-endian if the largest of them is smaller that
-/// way.
+/// Guesses the byte order of unsigned numbers: little-endian if the largest number is smaller in
+/// that order.
 bool are_little_endian(std::span<const std::string> numbers);
 
 }  // namespace millrace

@@ -17,7 +17,7 @@ class LabelValues {
   /// Takes values as they are: text of any length.
   LabelValues() = default;
   /// Chooses the encoding from a sample of the values. Integers in decimal, or of 1, 4 or 8 bytes
-  /// in either byte order, become int64. Those of 4 and 8 bytes have a sign; the majority of the
+  /// in either byte order, become int64. Integers of 4 and 8 bytes are signed; the majority of the
   /// sample decides their byte order. Other values are taken as they are.
   explicit LabelValues(std::span<const std::string> some);
 

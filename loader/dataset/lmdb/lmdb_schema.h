@@ -30,13 +30,14 @@ class EntryParser {
   virtual std::string kind() const = 0;
 };
 
-/// The way in which another program stores records in an LMDB.
+/// A structure in which other programs store records in an LMDB.
 class LmdbSchema {
  public:
   virtual ~LmdbSchema() = default;
 
-  /// Reads the keys, for schemas in which a record depends on the keys of others. Called once,
-  /// before the first parser of an opened dataset is made. Throws the same errors as `EntryCursor`.
+  /// Reads the keys, for schemas in which a record depends on the keys of other records. Called
+  /// once, before the first parser of an opened dataset is made. Throws the same errors as
+  /// `EntryCursor`.
   virtual void look_at_keys(const Entries&) {}
   virtual std::vector<std::string> classes() const { return {}; }
   virtual std::unique_ptr<EntryParser> make_parser() const = 0;

@@ -23,18 +23,18 @@
 //         12 bytes for each leaf, in order;
 //     8 bytes   the XXH3-64 of the bytes before.
 // The 12 bytes of a leaf hold the page and the number of its first entry, 48 bits each: the low 32
-// bits of the two, then the upper 16 bits of the two.
+// bits of both numbers, then the upper 16 bits of both.
 
 namespace millrace {
 
-/// Returns the table of a tree's leaves: the one stored beside the file if it belongs to the file's
-/// present state, otherwise one that is built now. If a stored table is not used, the reason is
-/// added to `warnings`. Throws the same errors as `LeafTable`.
+/// Returns the table of a tree's leaves: the table stored beside the file if it belongs to the
+/// file's present state, otherwise a table that is built now. If a stored table is not used, the
+/// reason is added to `warnings`. Throws the same errors as `LeafTable`.
 std::shared_ptr<const LeafTable> stored_or_made_table(const LmdbFile& file, const LmdbTree& tree,
                                                       std::vector<std::string>& warnings);
 
-/// Stores the tables of databases of one file beside it. Throws `Error`: `already_exists` if
-/// another file has that name or another process is writing it, `io`.
+/// Stores the leaf tables of a file's databases beside that file. Throws `Error`: `already_exists`
+/// if another file has that name or another process is writing it, `io`.
 void store_tables(const std::vector<const Entries*>& databases);
 
 }  // namespace millrace

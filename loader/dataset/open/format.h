@@ -10,7 +10,7 @@
 #include <string_view>
 
 // This room is the last one under dataset/, so that its table may name every format. The formats do
-// not know each other, and dataset/ itself knows none of them.
+// not include each other, and dataset/ itself includes none of them.
 
 namespace millrace {
 
@@ -32,8 +32,8 @@ struct Format {
   Status (*probe_name)(const std::filesystem::path& name) = nullptr;
 };
 
-/// Opens the dataset at `path`. Uses the format that `options.format` names, without a probe; if it
-/// names none, the first format whose probe accepts the path. Throws `Error`: `not_found` if
+/// Opens the dataset at `path`. Uses the format that `options.format` names, without a probe. If it
+/// is not set, uses the first format whose probe accepts the path. Throws `Error`: `not_found` if
 /// nothing exists there, `invalid_argument` for an unknown name, `corrupt` with the reasons of all
 /// formats if none accepts it, and the errors of the format.
 std::shared_ptr<const Dataset> open_by_format(std::span<const Format> formats,

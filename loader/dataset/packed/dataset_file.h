@@ -34,23 +34,22 @@ class DatasetFile {
   /// opened.
   static Status probe(const std::filesystem::path& path);
 
-  /// Opens the file (and maps it if `mapped`), or returns the one that this process already has
-  /// open in the same way. Opens an incomplete dataset too; otherwise throws the same errors as
-  /// `open_dataset`.
-  /// Reads both meta pages, the file's length and last page, and the few pages on the way to the
-  /// description and to the root of the records, but no records.
+  /// Opens the file (and maps it if `mapped`), or returns the file that this process already has
+  /// open in the same mode. Also opens an incomplete dataset. Otherwise throws the same errors as
+  /// `open_dataset`. Reads both meta pages, the file's length and last page, and the few pages on
+  /// the way to the description and to the root of the records, but no records.
   static std::shared_ptr<const DatasetFile> open(const std::filesystem::path& path,
                                                  bool mapped = true);
 
   const Description& description() const { return root_.description; }
-  /// Why the file is not mapped although it should be.
+  /// Reasons why the file is not mapped although mapping was requested.
   const std::vector<std::string>& warnings() const { return file_->warnings(); }
 
   /// Checks everything that LMDB relies on when it appends records, and the records themselves.
   /// Reads the whole file once; the file must be mapped. Throws `Error`, which names the file and
   /// the page or record: `corrupt`, or `io` if it cannot be read.
   void check() const;
-  /// Hints that these ranges will be read soon.
+  /// Advises the system that these ranges will be read soon.
   void read_ahead(std::vector<FileRange> ranges) const { file_->read_ahead(std::move(ranges)); }
 
  private:

@@ -32,7 +32,8 @@ void sync_folder_of(const std::filesystem::path& path);
 /// Returns whether a writer is working on the file, as far as its lock shows that.
 bool is_being_written(const std::filesystem::path& path);
 
-/// Throws the error that a dataset is incomplete. It says whether a writer is working on it.
+/// Throws the error that a dataset is incomplete. The message says whether a writer is working on
+/// the dataset.
 [[noreturn]] void throw_incomplete(const std::filesystem::path& path, std::uint64_t committed);
 
 }  // namespace millrace

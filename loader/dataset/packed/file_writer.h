@@ -20,7 +20,8 @@ struct LmdbDeleter {
 /// shards and `overwrite`.
 class FileWriter final : public RecordWriter {
  public:
-  /// `fields`: the names that the records must have; empty if the first record decides.
+  /// `fields`: the field names that all records must have. If it is empty, the first record
+  /// determines them.
   FileWriter(std::filesystem::path path, WriterOptions options,
              std::vector<std::string> fields = {});
 
@@ -55,7 +56,7 @@ class FileWriter final : public RecordWriter {
   [[noreturn]] void fail_to_write(const std::string& reason);
 
   std::unique_ptr<MDB_env, LmdbDeleter> environment_;
-  /// Where `guarded` was entered; valid while `is_guarded_`.
+  /// State at the entry of `guarded`, for longjmp; valid while `is_guarded_`.
   std::jmp_buf jump_{};
   bool is_guarded_ = false;
   /// Message of a failed assertion in LMDB, which means a damaged page.

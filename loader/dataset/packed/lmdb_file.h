@@ -40,15 +40,15 @@ class LmdbFile {
   /// the file's length. Throws `Error`: `incomplete` if nothing was committed to the file; the
   /// other errors of `open_dataset`.
   static std::shared_ptr<const LmdbFile> open(const std::filesystem::path& path, bool mapped);
-  /// Shares the file with later calls of `open` in this process. Returns the shared file, which is
-  /// another one if a different thread shared its own first.
+  /// Shares the file with later calls of `open` in this process. Returns the shared file. That is
+  /// another thread's object if that thread has shared its own first.
   static std::shared_ptr<const LmdbFile> share(const std::shared_ptr<const LmdbFile>& file);
 
   const std::string& name() const { return name_; }
   const LmdbMeta& meta() const { return meta_; }
   std::uint64_t pages() const { return meta_.last_page + 1; }
   std::size_t bytes() const { return pages() * meta_.page_bytes; }
-  /// Why the file is not mapped although it should be.
+  /// Reasons why the file is not mapped although mapping was requested.
   const std::vector<std::string>& warnings() const { return warnings_; }
   /// Empty if the file is not mapped.
   std::span<const std::byte> map() const {
@@ -60,7 +60,7 @@ class LmdbFile {
   /// shortened, bytes behind its end read as zeros.
   std::uint64_t length_now() const;
 
-  /// Hints that these ranges will be read soon.
+  /// Advises the system that these ranges will be read soon.
   void read_ahead(std::vector<FileRange> ranges) const;
   /// Makes the error that the file cannot be read at `offset`, with the reason.
   Error unreadable(std::uint64_t offset, const std::string& reason) const;
@@ -99,7 +99,7 @@ class LmdbCursor final : private FileBytes {
 
   /// Calls `find` with the file's pages and returns its result. Returned bytes lie in the map, or
   /// in memory of the cursor that the next call overwrites. Throws `LmdbDamage` if a page on the
-  /// way is damaged, and `Error` (`io`, naming file and offset) if it cannot be read.
+  /// way is damaged, and `Error` (`io`, naming file and offset) if a page cannot be read.
   template <typename Find>
   auto with(Find find) const {
     try {
@@ -127,7 +127,7 @@ class LmdbCursor final : private FileBytes {
   const LmdbFile& file_;
   LmdbPages pages_;
   std::vector<std::byte> buffer_;
-  /// The range that `buffer_` has.
+  /// The range of the file that `buffer_` holds.
   FileRange held_;
 };
 

@@ -119,9 +119,9 @@ struct LmdbLeaf {
   unsigned entries = 0;
 };
 
-/// Returns whether `a` precedes `b` in a tree with these flags. Keys compare as bytes, as bytes
-/// from the last one, or as numbers if both have 4 or both have 8 bytes (LMDB's mdb_cmp_memn,
-/// mdb_cmp_memnr, mdb_cmp_cint).
+/// Returns whether `a` precedes `b` in a tree with these flags. Depending on the flags, keys are
+/// compared as bytes, as bytes in reverse order, or as numbers if both have 4 or both have 8 bytes
+/// (LMDB's mdb_cmp_memn, mdb_cmp_memnr, mdb_cmp_cint).
 bool lmdb_key_less(std::uint16_t flags, std::span<const std::byte> a, std::span<const std::byte> b);
 
 /// View of the pages of a file that LMDB wrote; the file's bytes must outlive it. Immutable. Every
@@ -161,8 +161,9 @@ class LmdbPages {
   /// lengths and the positions of values. Pages that contain nothing but a value are not touched.
   void walk_leaves(const LmdbTree& tree, const std::function<void(LmdbLeaf)>& leaf,
                    const std::function<void(std::span<const std::uint64_t>)>& soon) const;
-  /// Estimates from the branch pages which entry has the share `share` (0 to 1) of all entries
-  /// before it. Returns its leaf and its number there. The tree must not be empty.
+  /// Finds an entry that has about the fraction `share` (0 to 1) of all entries before it,
+  /// estimated from the branch pages. Returns its leaf and its index in the leaf. The tree must not
+  /// be empty.
   std::pair<LmdbLeaf, unsigned> entry_near(const LmdbTree& tree, double share) const;
   /// Key of entry `at` (< `leaf.entries`) of a leaf page. `leaf.entries` must be right.
   std::span<const std::byte> entry_key(LmdbLeaf leaf, unsigned at) const;
@@ -175,7 +176,7 @@ class LmdbPages {
 
   /// Checks everything that LMDB relies on when it writes to a file with at least one commit: both
   /// meta pages, and each page that they lead to. Nodes must fill their pages, keys must be in
-  /// order, and no page may be used twice or be free as well. Only for a file in memory.
+  /// order, and no page may be used twice, or be both used and free. Only for a file in memory.
   void check() const;
 
  private:

@@ -32,7 +32,7 @@
 //     complete     False until the writer has finished.
 //     records      Number of committed records.
 //     fields       Names of the fields, in the order of the records' lengths.
-//     classes      Names of the classes that "label" counts.
+//     classes      Names of the classes, indexed by the field "label".
 //     fingerprint  Fingerprint of the records' checksums in order (see `fingerprint_with`), as 16
 //                  hexadecimal digits.
 //     created_by   "millrace VERSION".

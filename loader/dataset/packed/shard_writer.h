@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-/// Returns the shard of an item (< `items`) if `shards` shards have equal shares of the items.
+/// Returns the shard of an item (< `items`) if the items are divided equally among `shards` shards.
 std::uint64_t shard_of(std::uint64_t item, std::uint64_t shards, std::uint64_t items);
 
 /// Writes several consecutive dataset files and the index that lists them. The options and the
@@ -38,7 +38,7 @@ class ShardWriter final : public RecordWriter {
   void take_up();
   /// Returns the name of a shard. `copy` is added to avoid the name of an existing file.
   std::string shard_name(std::uint64_t number, const std::string& copy = "") const;
-  /// Returns a shard name that no file has, if another dataset is being replaced.
+  /// Returns the name of a shard. If `beside_others_`, no file has that name yet.
   std::string free_name(std::uint64_t number) const;
   void check_no_shards() const;
   /// Begins the next shard, or resumes it.
@@ -50,12 +50,13 @@ class ShardWriter final : public RecordWriter {
   /// Switches `file_` to the shard of the source's next item.
   void go_to_shard(std::size_t next_bytes);
   void write_index();
-  /// Calls `work`. Stores an `io` error for every later call.
+  /// Calls `work`. If that throws an `io` error, stores the error, which every later call throws
+  /// again.
   void guarded(const std::function<void()>& work);
 
   /// The path that the shards are named after.
   std::filesystem::path named_;
-  /// Whether shards of another dataset may have the names of this one's.
+  /// Whether another dataset's files may already have the names of this dataset's shards.
   bool beside_others_;
   /// Index with the finished shards.
   ShardIndex index_;

@@ -26,9 +26,9 @@ inline constexpr std::uint64_t stream_epoch_size = std::uint64_t{1} << 40;
 
 /// The records of a run over a stream that are in memory: windows of consecutive records, each
 /// shuffled by itself. A thread reads the stream into windows. The planner waits for windows and
-/// holds those of batches in the making. Workers read their records. A window is freed when the
-/// planner is behind it and no batch holds it. All methods may be called from any thread at once,
-/// except that `read` is for one thread.
+/// holds the windows of batches in the making. Workers read records from the windows. A window is
+/// freed when the planner has passed it and no batch holds it. All methods may be called from any
+/// thread at once, except that `read` is for one thread.
 class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
  public:
   struct Run {
@@ -47,7 +47,7 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
     /// Reason why the stream could not read it; empty for a good record.
     std::string why_bad{};
   };
-  /// Records that the planner needs: those of a batch, [begin, end), and whether record
+  /// A need of the planner: the records [begin, end) of a batch, and the knowledge whether record
   /// `known` - 1 exists.
   struct Need {
     std::uint64_t epoch;
@@ -60,8 +60,8 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
     std::optional<std::uint64_t> records;
   };
 
-  /// `was_read` says whether the stream was read before, so that it has to begin again. `read` and
-  /// `close` set it.
+  /// `was_read` says whether the stream was read before; the run then restarts the stream. `read`
+  /// and `close` set it.
   StreamWindows(std::shared_ptr<RecordStream> stream, const OnePassOptions& options, const Run& run,
                 std::shared_ptr<std::atomic<bool>> was_read);
 
@@ -70,14 +70,14 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
   void read() noexcept;
   /// Ends all waits, and interrupts the stream.
   void close() noexcept;
-  /// Whether it is closed and uses the stream no more.
+  /// Whether this object is closed and no longer uses the stream.
   bool is_over() const;
 
   /// Waits until the needed records are in complete windows, or the epoch has ended. Returns
-  /// nullopt after `close`. A new epoch begins when no batch of the one before is held. Throws the
-  /// error of the stream, or `Error` (`invalid_argument`) if the records do not fit in memory.
+  /// nullopt after `close`. A new epoch begins when no batch of the epoch before is held. Throws
+  /// the error of the stream, or `Error` (`invalid_argument`) if the records do not fit in memory.
   std::optional<Extent> wait_for(const Need& need);
-  /// Replaces offsets in the epoch, in complete windows, by record numbers.
+  /// Replaces offsets in the epoch by record numbers. The offsets' windows must be complete.
   void draw(std::span<std::uint64_t> offsets) const;
   /// Returns the first record of the window of an offset.
   std::uint64_t window_of(std::uint64_t offset) const;
@@ -104,7 +104,8 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
     std::uint64_t first;
     std::vector<std::shared_ptr<const HeldRecord>> records{};
     std::size_t bytes = 0;
-    /// Place in the shuffled window -> record in the window; empty until the window is complete.
+    /// Record of the window at each position of the shuffled window; empty until the window is
+    /// complete.
     std::vector<std::uint32_t> order{};
     bool complete = false;
     /// Whether the epoch ends with this window.
@@ -129,7 +130,8 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
   void complete_window(bool last);
   void note_failure(std::uint64_t epoch);
 
-  /// Begins the planner's epoch if no batch of the one before is held.
+  /// Begins the planner's epoch if no batch of the epoch before is held. Returns whether it has
+  /// begun.
   bool begin_epoch(std::uint64_t epoch) MILLRACE_REQUIRES(mutex_);
   void free_windows() MILLRACE_REQUIRES(mutex_);
   void release(std::uint64_t begin);
@@ -155,10 +157,11 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
   /// Whether the reading thread may use the stream.
   bool reads_ MILLRACE_GUARDED_BY(mutex_) = false;
-  /// Number of threads that interrupt the stream.
+  /// Number of threads that are interrupting the stream.
   int interrupts_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::exception_ptr failure_ MILLRACE_GUARDED_BY(mutex_);
-  /// Those of the planner's epoch, then those of the next. Only the last one may be incomplete.
+  /// Windows of the planner's epoch, then windows of the next epoch. Only the last window may be
+  /// incomplete.
   std::deque<Window> windows_ MILLRACE_GUARDED_BY(mutex_);
   std::size_t held_bytes_ MILLRACE_GUARDED_BY(mutex_) = 0;
   bool waits_for_memory_ MILLRACE_GUARDED_BY(mutex_) = false;
@@ -166,7 +169,7 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
   Need need_ MILLRACE_GUARDED_BY(mutex_);
   /// First offset of each batch in the making.
   std::multiset<std::uint64_t> holds_ MILLRACE_GUARDED_BY(mutex_);
-  /// Number of complete windows, and of those that memory ended early.
+  /// Number of complete windows, and of windows that ended early for lack of memory.
   std::uint64_t completed_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::uint64_t ended_early_ MILLRACE_GUARDED_BY(mutex_) = 0;
 };

@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-/// Interrupts the reads of another thread, for good.
+/// Interrupts the present and all later reads of another thread.
 class Interrupter {
  public:
   /// Throws `Error` (`io`).
@@ -35,7 +35,7 @@ class SequentialBytes final : public TarBytes {
   /// Offsets must not decrease, except that the last bytes may be read again. Skips the bytes
   /// between. Fewer bytes are returned only at the end of the file.
   std::span<const std::byte> read(std::uint64_t offset, std::size_t bytes) override;
-  /// Does the same with memory of the caller. Returns the number of bytes read.
+  /// Reads into the caller's memory. Offsets must not decrease. Returns the number of bytes read.
   std::size_t read_into(std::uint64_t offset, std::span<std::byte> to);
 
  private:

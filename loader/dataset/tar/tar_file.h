@@ -23,7 +23,7 @@ class TarFile {
  public:
   /// Returns whether a file begins with a tar header. Throws `Error` (`io`) if it cannot be read.
   static Status probe(const std::filesystem::path& path);
-  /// The same for the file's first block.
+  /// Does the same for a file that begins with `begin`, its first block.
   static Status probe_begin(std::span<const std::byte> begin);
 
   /// Opens a tar. Takes the samples' positions from the index beside it, or else reads all headers.
@@ -39,7 +39,7 @@ class TarFile {
   std::span<const std::byte> read(std::uint64_t sample, std::vector<std::byte>& buffer) const;
   /// Returns whether these mapped bytes are still unchanged. The reason names file and offset.
   Status check_kept(std::span<const std::byte> bytes) const;
-  /// Hints that these samples will be read soon.
+  /// Advises the system that these samples will be read soon.
   void read_ahead(std::span<const std::uint64_t> samples) const;
 
  private:

@@ -40,15 +40,15 @@ struct TarIdentity {
 /// Positions of the samples in a tar, 8 bytes each.
 struct TarIndex {
   TarIdentity of{};
-  /// Fingerprint of the samples in order (`fingerprint_with`). Each sample counts by the names,
-  /// lengths and header checksums of its members, so a change of contents in place is not noticed.
+  /// Fingerprint of the samples in order (`fingerprint_with`). It covers the names, lengths and
+  /// header checksums of the samples' members. So it does not detect a change of contents in place.
   std::uint64_t fingerprint = 0;
   std::vector<SampleBlocks> samples{};
 };
 
-/// Returns whether a member belongs to a sample; `key` is then the part of its path that names the
-/// sample. Members without an extension, with a name that begins with a dot, and WebDataset's own
-/// ("__meta__.x") do not belong to one.
+/// Returns whether a member belongs to a sample. If so, `key` receives the part of its path that
+/// names the sample. Members without an extension, with a name that begins with a dot, and
+/// WebDataset's own ("__meta__.x") do not belong to one.
 bool is_of_sample(const TarMember& member, std::string_view& key, std::string& extension);
 
 /// Reads all headers of a tar of `bytes` bytes. Consecutive members with the same key form a

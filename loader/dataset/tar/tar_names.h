@@ -15,9 +15,9 @@ inline constexpr std::size_t most_tars = 99999;
 /// braces (`has_braces`).
 bool is_tar_pattern(const std::filesystem::path& name);
 /// Expands a pattern to file names. Names from braces keep their order, and each must exist. Names
-/// that match wildcards are sorted. They are strings, since paths take much more memory. Throws
-/// `Error`: `not_found` if nothing matches; `invalid_argument` for more than `most_tars` names or
-/// 32 MiB of names; `io`.
+/// that match wildcards are sorted. The names are strings, since `std::filesystem::path` takes much
+/// more memory. Throws `Error`: `not_found` if nothing matches; `invalid_argument` for more than
+/// `most_tars` names or 32 MiB of names; `io`.
 std::vector<std::string> expand_tar_pattern(const std::filesystem::path& name);
 
 /// Returns whether the first non-empty line of a file ends with ".tar". Throws `Error` (`io`).

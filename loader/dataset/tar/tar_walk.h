@@ -53,8 +53,8 @@ struct TarMember {
 class TarWalk {
  public:
   /// Walks from `begin` to `end`. With `has_end_mark`, `end` is the end of the tar, which a block
-  /// of zeros must mark. Further tars may follow such a mark, as after `cat`, within 1 MiB of
-  /// zeros.
+  /// of zeros must mark. Further tars may follow that mark, as `cat` writes them, after at most 1
+  /// MiB of zeros.
   TarWalk(TarBytes& bytes, std::uint64_t begin, std::uint64_t end, bool has_end_mark)
       : bytes_(bytes), at_(begin), end_(end), has_end_mark_(has_end_mark) {}
 

@@ -26,7 +26,7 @@ enum class Caffe2Type : std::uint8_t {
 };
 
 /// One tensor: views of its `Caffe2Tensors` and of the input. The shape gives the number of values
-/// (1 if it is empty). The values are in the one of the four members that the type names.
+/// (1 if it is empty). The type determines which of the four members has the values.
 struct Caffe2Tensor {
   Caffe2Type type = Caffe2Type::float32;
   std::span<const std::int64_t> shape;

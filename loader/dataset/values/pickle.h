@@ -18,8 +18,8 @@ namespace millrace {
 ///
 /// Never runs anything. Sets and every opcode that would import, call or build something (GLOBAL,
 /// REDUCE, BUILD, persistent numbers, buffers of protocol 5 ...) are refused with the opcode's name
-/// and position. So are bytes that Python 3 wrote in protocols 0 to 2, where they are a call.
-/// Strings of Python 2 become bytes.
+/// and position. Bytes that Python 3 wrote in protocols 0 to 2 are also refused, since they are
+/// stored as a call. Strings of Python 2 become bytes.
 ///
 /// Follows Python's Lib/pickletools.py, which describes each opcode. Stricter than Python: text
 /// must be UTF-8 without surrogates, a memo number must be less than the number of input bytes, and

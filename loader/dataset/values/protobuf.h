@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-/// Encoding of a field's value. 3 and 4 begin and end groups, which are refused.
+/// Encoding of a field's value. The types 3 and 4 begin and end groups, which are refused.
 enum class WireType : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
 /// Returns the type's name for messages.
@@ -26,7 +26,7 @@ struct ProtobufField {
 };
 
 /// Iterates over the fields of one message in their order. It is a view: it copies nothing and
-/// knows no message definitions. Bits of a varint beyond 64 are dropped, as protobuf does. A varint
+/// knows no message definitions. Bits of a varint beyond 64 are dropped, as in protobuf. A varint
 /// of more than ten bytes is an error.
 ///
 /// Source: https://protobuf.dev/programming-guides/encoding/.

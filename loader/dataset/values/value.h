@@ -76,8 +76,8 @@ class Values {
   /// text. Returns null if the dictionary has no such entry, and for other values.
   const Value* find(const Value& dictionary, std::string_view key) const;
 
-  // For the parsers, in the order of use. A number is the index of a value; None, false and true
-  // have theirs from the start.
+  // For the parsers, in the order of use. A number is the index of a value. None, false and true
+  // have the fixed numbers 0 to 2.
   static constexpr std::uint32_t none = 0;
   static std::uint32_t boolean(bool is) { return is ? 2 : 1; }
 
@@ -85,7 +85,7 @@ class Values {
   std::uint32_t add(const Value& value);
   std::uint32_t add(Collection kind) { return add(Items{.kind = kind}); }
   const Value& at(std::uint32_t number) const { return values_[number]; }
-  /// Appends an item to a collection. In a dictionary the items are keys and values in turn.
+  /// Appends an item to a collection. In a dictionary, keys and values alternate.
   void append(std::uint32_t collection, std::uint32_t item);
   /// Returns whether there are more than `max_values` values or items. Parsers must check this
   /// often, and stop.
