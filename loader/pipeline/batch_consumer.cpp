@@ -19,8 +19,8 @@ Error captured(const std::string& what) {
           "hand out"};
 }
 
-/// Waits for the stream itself when no event tells that it is done with a batch: the slot's memory
-/// is freed with the run, which has failed.
+/// Waits for all work of a stream on which no event could be recorded. The run has failed, and the
+/// slot's memory is freed with it.
 void finish(Stream& stream) noexcept {
   try {
     stream.synchronize();
@@ -49,13 +49,14 @@ Batch BatchConsumer::next(const NextRequest& request) {
   try {
     output = queues_->hand_out(request);
   } catch (const std::bad_alloc&) {
-    // A batch is lost: no later call may return the batch after it.
+    // This batch is lost, so no later call may return the batch after it.
     queues_->fail_and_throw("hand out", device_.get());
   }
   if (output == nullptr) return {};
   Batch batch(shared_from_this(), output);  // returns the slot if a wait below fails
   try {
-    // All micro-batches are copied by one stream, so the last one's event is behind all of them.
+    // All micro-batches are copied by one stream, so the last one's event is recorded after all of
+    // them.
     if (!request.in_micro_batches) reach(*output, micro_batches().count - 1);
     scope.check("next");
   } catch (...) {
@@ -77,7 +78,8 @@ void BatchConsumer::take(OutputSlot& output, std::size_t micro_batch) {
   } catch (...) {
     queues_->fail_and_throw("hand out", device_.get());
   }
-  // Only after the wait: a thread that finds it taken does not make the stream wait.
+  // Called after the wait, since a thread that finds the micro-batch taken does not make the stream
+  // wait.
   queues_->taken(output, micro_batch, asked, got);
 }
 
@@ -131,7 +133,7 @@ void BatchConsumer::release(OutputSlot& output) noexcept {
         else
           stream.record(*output.uses[use].done);
       } catch (...) {
-        // Still waits for the work on the other streams.
+        // The loop goes on with the other streams.
         queues_->fail("release", device_.get());
         finish(*output.uses[use].stream);
       }

@@ -55,7 +55,7 @@ void Pipeline::end() noexcept {
   engine_.reset();
 }
 
-/// Returns a share of the engine, so that a running call outlives the pipeline.
+/// Returns the engine with shared ownership, so that a running call may outlive the pipeline.
 std::shared_ptr<Engine> Pipeline::engine() const {
   if (engine_ == nullptr)
     throw Error(ErrorCode::invalid_argument, "a pipeline that was moved from was used");

@@ -46,7 +46,7 @@ std::vector<std::size_t> deal_slots(std::size_t slots, const std::vector<unsigne
     std::size_t best = 0;
     for (std::size_t pool = 1; pool < workers.size(); ++pool) {
       if (dealt[pool] > 0 && dealt[best] == 0) continue;
-      // A pool without a slot comes first, then the one with most workers per slot.
+      // A pool without a slot comes first, then the pool with the most workers per slot.
       const bool first = dealt[pool] == 0 && dealt[best] > 0;
       if (first || workers[pool] * (dealt[best] + 1) > workers[best] * (dealt[pool] + 1))
         best = pool;
@@ -141,7 +141,7 @@ void PipelineNodes::fill(Report& report, const std::vector<NodeFigures>& now,
                               "processors.");
   for (std::size_t place = 0; place < counts_.size(); ++place) {
     const Node& node = counts_[place];
-    // The counts are not read at one moment: workers add to them meanwhile.
+    // The counts are not read at the same time: workers may have added to one of them in between.
     const std::uint64_t elsewhere = now[place].elsewhere - base[place].elsewhere;
     NodeReport& told = report.nodes.emplace_back();
     told.node = node.node.number;

@@ -53,8 +53,8 @@ void PlanRecycleThread::plan(HostSlot& host) {
   if (prefetcher != nullptr) prefetcher->planned(number);
 }
 
-/// Frees all slots that nothing reads any more. If it finds no such slot, it waits for the first
-/// one for `poll_interval`.
+/// Frees all slots that nothing reads any more. If it finds no such slot, it waits up to
+/// `poll_interval` for the first leaving slot.
 void PlanRecycleThread::free_left() try {
   const BlockingCallScope scope(queues->forbids_blocking());
   const auto free_if_left = [&](HostSlot& host, std::chrono::nanoseconds timeout) {
@@ -75,8 +75,9 @@ void PlanRecycleThread::free_left() try {
   queues->fail("recycle", device.get());
 }
 
-/// Waits until all queued work on the slots has ended, that of the pipeline and of its batches'
-/// streams. If some does not end, leaks the batch delivery and with it the slots.
+/// Waits until all queued work on the slots has ended: the pipeline's own work and the uses of
+/// batches on streams. If some work does not end in time, leaks the batch delivery and with it the
+/// slots.
 void PlanRecycleThread::drain() noexcept {
   const Clock::time_point deadline = Clock::now() + patience_with_device;
   bool ended = false;
@@ -84,7 +85,7 @@ void PlanRecycleThread::drain() noexcept {
     ended = upload_ended.wait_until(deadline) == std::future_status::ready &&
             delivery->drain(deadline) && queues->wait_for_uses(deadline);
   } catch (...) {
-    // Without memory the state is unknown, so the slots may still be in use.
+    // Memory is exhausted. The state is unknown, so the slots may still be in use.
   }
   if (!ended) static_cast<void>(new (std::nothrow) std::shared_ptr<BatchDelivery>(delivery));
 }

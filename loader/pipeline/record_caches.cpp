@@ -10,7 +10,8 @@
 namespace millrace {
 namespace {
 
-/// Returns the reason why `cache` has no room for an entry of `needed` bytes. `kept` names it.
+/// Returns the reason why `cache` has no room for an entry of `needed` bytes. `kept` names the
+/// entry.
 template <typename Cache>
 std::string no_room_text(const Cache& cache, const std::string& kept, std::size_t needed,
                          std::size_t bytes) {

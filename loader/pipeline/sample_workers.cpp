@@ -20,13 +20,13 @@ namespace {
 constexpr std::uint64_t adapt_batches = 8;
 constexpr std::chrono::milliseconds adapt_time{100};
 
-/// Time for which a worker takes samples at once if one sample takes less. Each take costs a call
-/// of the pool and two counts that all workers share.
+/// A worker takes samples for this much time at once if one sample takes less. Each take costs a
+/// call of the pool and two updates of counts that all workers share.
 constexpr std::chrono::microseconds moment{20};
 /// Fewest takes per worker and batch, so that the workers end at about the same time.
 constexpr std::size_t fewest_takes = 4;
-/// Most samples that a worker takes at once when it interleaves several: the last one is made
-/// alone.
+/// Largest number of samples that a worker takes at once when it interleaves samples. The last
+/// sample of a take has nothing to be interleaved with.
 constexpr std::size_t most_in_turn = 16;
 
 double in_seconds(std::chrono::nanoseconds duration) {
@@ -73,7 +73,7 @@ class SampleWorkers::BatchJob final : public Job {
   std::size_t at_a_time_;
 };
 
-/// Items that one thread needs done. It takes items itself, and so do workers between their
+/// The items of one call of `share`. The calling thread takes items, and so do workers between two
 /// samples.
 class SampleWorkers::SharedJob final : public Job {
  public:
@@ -138,7 +138,7 @@ std::size_t SampleWorkers::samples_at_a_time(std::size_t samples) {
   return std::clamp<std::size_t>(share, 1, std::max<std::size_t>(in_a_moment, 1));
 }
 
-/// Samples `begin` to `end` of a slot, as tasks.
+/// Samples [begin, end) of a slot, as tasks.
 class SampleWorkers::TaskRange final : public SampleMaker::Tasks {
  public:
   TaskRange(const SampleWorkers& sample_workers, const SlotQueues& queues, HostSlot& host,

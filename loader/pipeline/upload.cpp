@@ -102,7 +102,8 @@ std::size_t Upload::copy(HostSlot& host, std::size_t micro_batch) {
   return piece.bytes;
 }
 
-/// Forgets the oldest round if a new one needs its place. Its end has passed, see `rounds_`.
+/// Drops the oldest round if a new round needs its element. The oldest round has ended, see
+/// `rounds_`.
 void Upload::make_room_for_round(std::size_t micro_batch) {
   if (micro_batch == 0 && next_round_ - oldest_round_ == rounds_.size()) ++oldest_round_;
 }
@@ -168,8 +169,8 @@ void Upload::convert(HostSlot& host, OutputSlot& output, std::size_t micro_batch
 }
 
 /// Copies all fields of samples [first, first + count) but the converted one. In a slot with one
-/// micro-batch, fields that have the same distance on the device are copied together with the gaps
-/// between them. In other slots, a gap may hold another micro-batch's samples.
+/// micro-batch, fields with equal distances in both slots take one copy, including the gaps between
+/// them. In other slots, a gap may hold another micro-batch's samples.
 void Upload::move_fields(std::byte* base, std::size_t first, std::size_t count) {
   const std::size_t fields = host_.spec().fields().size();
   for (std::size_t field = 0; field < fields;) {

@@ -60,7 +60,7 @@ SampleMaker::SampleMaker(Setup setup)
                                .recoded = caches_.recoded.get(),
                                .profiler = profiler_};
   if (profiler_ != nullptr) shared.stage_names = std::span(range_names_).subspan(1);
-  // With a packed field there is a worker more, for `make_again`.
+  // With a packed field there is one more worker, for `make_again`.
   const unsigned more = layout_.packed_field() ? 1 : 0;
   for (unsigned number = 0; number < setup.workers + more; ++number) {
     auto worker = std::make_unique<Worker>();
@@ -126,7 +126,7 @@ void SampleMaker::finish_batch(const BatchTask& task, unsigned number) {
   std::vector<Tensor> fields;
   for (std::size_t field = 0; field < spec.fields().size(); ++field)
     fields.push_back(layout_.field(task.slot, field, 0, samples));
-  // Fields that the batch transform adds must not show bytes of the slot's last batch.
+  // Fields that the batch transform adds must not contain bytes of the slot's last batch.
   const std::size_t added = lane.fields.size();
   for (std::size_t field = added; field < added + added_fields_; ++field)
     std::memset(fields[field].data, 0, fields[field].bytes());

@@ -55,8 +55,8 @@ SampleTask* WorkerSource::next() {
   return nullptr;
 }
 
-/// Returns the state of a bad record to be replaced, else one with the next task. Returns nullptr
-/// if no task is left.
+/// Returns a lane whose bad record must be replaced, otherwise a free lane with the next task.
+/// Returns nullptr if no task is left.
 WorkerSource::SampleLane* WorkerSource::find_lane() {
   for (SampleLane& lane : lanes())
     if (lane.task && !lane.subject) return &lane;
@@ -80,8 +80,8 @@ WorkerSource::SampleLane* WorkerSource::find_lane() {
   return nullptr;
 }
 
-/// Returns the next sample's begin. Without interleaving, a sample begins where the last one ended:
-/// reading the clock takes as long as some samples do.
+/// Returns the time at which the next sample begins. Without interleaving, this is the time at
+/// which the last sample ended: reading the clock takes as long as some samples.
 WorkerSource::Clock::time_point WorkerSource::begin() {
   if (maker_.at_once_ > 1) now_ = Clock::now();
   const bool alone = std::ranges::none_of(

@@ -75,7 +75,7 @@ std::optional<std::string> SlotPoison::unwritten_in(std::size_t field, const Ten
       begin = end;
       continue;
     }
-    if (end - begin < certain) {  // leaves out bytes beside them that match by chance
+    if (end - begin < certain) {  // leaves out adjacent bytes that match by chance
       while (matched[begin] < often) ++begin;
       while (matched[end - 1] < often) --end;
     }

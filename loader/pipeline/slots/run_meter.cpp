@@ -119,8 +119,8 @@ void RunMeter::handed_out(const HandOut& call) {
   micro_batch_waits_ = {};
   returned_ = std::max(returned_, call.got);
 
-  // From `asked` to `planned_at`, no host slot was free. The rest is a stall, but for the wait for
-  // a device slot.
+  // From `asked` to `planned_at`, no host slot was free. The rest is a stall, except the wait for a
+  // device slot.
   const auto clip = [&](Clock::time_point time) { return std::clamp(time, asked, call.got); };
   const Clock::time_point planned = clip(call.planned_at);
   const Clock::time_point wait_begin = std::max(planned, clip(call.slot_wait_begin));
@@ -174,9 +174,9 @@ void RunMeter::fill(Report& report, const WorkerFigures& sample_workers,
         std::min(seconds_of(*sample_workers.delay - *base_.delay) / active_seconds, 1.0);
 }
 
-/// Workers run their stages in turn, so all stages wait at the same time. Their time without work
-/// is divided between "no slot" and "no plan" in proportion to the time that the slot queues were
-/// in these states.
+/// A worker runs its stages one after the other, so all its stages wait at the same time. The
+/// workers' time without work is divided between "no slot" and "no plan", in proportion to the time
+/// that the slot queues were in these states.
 void RunMeter::fill_workers(Report& report, Clock::time_point now) const {
   double busy = 0;
   for (const StageReport& stage : report.stages) busy += stage.busy_seconds;
