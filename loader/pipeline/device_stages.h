@@ -20,8 +20,8 @@ namespace millrace {
 /// The device stages of the converted field, with their device memory: the field's own stages
 /// (`FieldSpec::device_stages`), erasing and mixing in place, the conversion. One stream runs them
 /// in this order, for one micro-batch after the other. For each micro-batch call `begin` if
-/// `early()` is 1. Then, if `marks()`, call `wait_for_marks` and `replace`. At last call `launch`
-/// for each stage from number `early()` on.
+/// `early()` is 1. If `marks()`, also call `wait_for_marks` and `replace`. Then call `launch` for
+/// each stage from number `early()` on.
 class DeviceStages {
  public:
   /// Allocates memory for the largest micro-batch of `host`. Without `conversion` the list of
