@@ -21,7 +21,7 @@ inline cudaError_t taken_back(cudaError_t status) {
   return status;
 }
 
-/// Throws `Error` (`device`) that names the call, and fork() if that is the cause.
+/// Throws `Error` (`device`) that names the call. If fork() is the cause, the text says so.
 [[noreturn]] inline void throw_failed(cudaError_t status, const char* call) {
   const std::string cause = why_not_after_fork();
   throw Error(ErrorCode::device, std::string(call) + " failed: " + cudaGetErrorString(status) +
@@ -29,12 +29,12 @@ inline cudaError_t taken_back(cudaError_t status) {
                                      (cause.empty() ? "" : ": " + cause));
 }
 
-/// Throws `Error` (`device`) that names the call, unless it succeeded.
+/// Throws `Error` (`device`) that names the call, unless the call succeeded.
 inline void check(cudaError_t status, const char* call) {
   if (taken_back(status) != cudaSuccess) throw_failed(status, call);
 }
 
-/// Protects other threads' captures from the calling thread's calls while it lives. A capture in
+/// While it lives, protects other threads' captures from the calling thread's calls. A capture in
 /// CUDA's default mode forbids all threads of the process to query events or to allocate; an
 /// attempt would invalidate the capture. millrace does not depend on captured work, so it uses the
 /// relaxed mode.
@@ -52,8 +52,8 @@ class OutsideCaptures {
   const bool exchanged_;
 };
 
-/// Makes a device the calling thread's current one, and restores the previous state, also if no
-/// device was current. The pipeline's own threads are bound to their device
+/// Makes a device the calling thread's current one. The destructor restores the previous state,
+/// also if no device was current. The pipeline's own threads are bound to their device
 /// (`CudaDevice::bind_thread`), so no switch happens there.
 class CurrentDevice {
  public:

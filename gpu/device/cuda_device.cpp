@@ -21,13 +21,13 @@ namespace millrace {
 
 namespace {
 
-/// Time that a device's destructor, and an allocation that finds too little memory, wait for
-/// deferred frees.
+/// Timeouts of waits for deferred frees: in a device's destructor, and in an allocation that finds
+/// too little memory.
 constexpr std::chrono::milliseconds patience_at_end{20};
 constexpr std::chrono::milliseconds patience_for_memory{2000};
 
-/// Allocates an object by `take`, a call of the given name, and prepares its deferred free. Throws
-/// `Error` (`device`).
+/// Allocates an object by `take`, which makes the CUDA call named `call`. If memory is short, waits
+/// for deferred frees and tries again. Throws `Error` (`device`).
 template <typename Take>
 void take_for(DeferredFree& deferred, const char* call, Take take) {
   cudaError_t status = taken_back(take());
@@ -111,7 +111,7 @@ std::unique_ptr<Event> CudaDevice::make_timed_event() {
 }
 
 void CudaDevice::bind_thread() {
-  const OutsideCaptures outside_captures;  // it may make a context
+  const OutsideCaptures outside_captures;  // the call may make a context
   check(cudaSetDevice(ordinal_), "cudaSetDevice");
 }
 

@@ -15,12 +15,12 @@ namespace {
 /// Time that the process's end waits for deferred frees.
 constexpr std::chrono::milliseconds patience_at_exit{1000};
 
-/// The process that used a device first; 0 = none has. Relaxed order suffices, since no other data
-/// depends on it.
+/// The process that first used a device; 0 before its first use. Relaxed order suffices, since no
+/// other data depends on it.
 std::atomic<pid_t> user_process{0};
 
-/// The queues of deferred frees of all devices. They must be closed before the CUDA runtime, which
-/// was used first, is destroyed with the process: its functions must not be called later.
+/// The queues of deferred frees of all devices. The destructor closes them at the process's end,
+/// while the CUDA runtime still exists: the runtime was used first, so it is destroyed later.
 struct DeallocationQueues {
   DeallocationQueues() { user_process.store(process, std::memory_order_relaxed); }
   ~DeallocationQueues() {
@@ -122,7 +122,7 @@ void EnqueueFree::operator()(DeferredFree* deferred) const noexcept {
   if (!deferred->queue->is_owner()) return;
   if (deferred->what != nullptr) note_blocking_call(deferred->call);
   const std::shared_ptr<DeallocationQueue> queue =
-      std::move(deferred->queue);  // the loan may end now
+      std::move(deferred->queue);  // the thread may delete `deferred` now
   queue->put(deferred);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Deferred free of memory, streams and events of a device. Freeing them may wait for all work of
-// the device (cudaFree, cudaHostUnregister), which may never end. So each device has a thread for
-// it, and other threads never wait for that one.
+// the device (cudaFree, cudaHostUnregister), which may never end. So each device has a thread that
+// frees. Other threads wait for it only with a timeout.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,27 +26,27 @@ std::string why_not_after_fork();
 /// Throws `Error` (`device`) with that reason, if there is one.
 void check_not_forked();
 
-/// The queue of deferred frees of one device, with its thread. All users of the device share it. It
-/// ends when it has no users and everything is freed; if the device hangs, it stays. All methods
-/// may be called from any thread at once. A child of fork() has neither the thread nor a consistent
-/// mutex, and CUDA does not work there: check `is_owner`.
+/// The queue of deferred frees of one device, and the thread that frees. All users of the device
+/// share it. The thread ends when the queue is empty and has no users; if the device hangs, it
+/// stays. All methods may be called from any thread at once. A child of fork() has neither the
+/// thread nor a consistent mutex, and CUDA does not work there: check `is_owner`.
 class DeallocationQueue {
  public:
   /// Returns the queue of a device, for one more user. Throws `Error` (`device`) if the thread
   /// cannot be started, and in a child of a process that used a device.
   static std::shared_ptr<DeallocationQueue> of(int device);
-  /// Whether the calling process made it. In another process no other method may be called.
+  /// Whether the calling process made the queue. In another process no other method may be called.
   bool is_owner() const { return getpid() == process_; }
   /// Removes one user.
   void leave() noexcept;
 
-  /// Enqueues a deferred free: the thread frees the object later and then removes its use. Neither
+  /// Enqueues a deferred free: the thread frees the object later and then removes one user. Neither
   /// waits nor allocates.
   void put(DeferredFree* deferred) noexcept;
-  /// Waits until everything enqueued here is freed, or until the timeout.
+  /// Waits until all enqueued objects are freed, or until the timeout.
   void wait(std::chrono::milliseconds timeout) noexcept;
-  /// Waits like `wait`, and frees nothing more afterwards: the process ends, and the driver frees
-  /// the rest.
+  /// Waits like `wait`. Afterwards the thread frees nothing more: the process ends, and the driver
+  /// frees the rest.
   void close(std::chrono::milliseconds timeout) noexcept;
 
  private:
@@ -77,7 +77,7 @@ struct DeferredFree {
   cudaError_t (*function)(void*);
   /// The object; null before it is allocated.
   void* what = nullptr;
-  /// Host memory that is freed after it.
+  /// Host memory that is freed after the object.
   Memory pages{};
   DeferredFree* next = nullptr;
 };

@@ -12,7 +12,8 @@
 namespace millrace {
 namespace {
 
-/// The driver's error numbers are those of the runtime.
+/// Throws `Error` (`device`) unless the call succeeded. The driver's error numbers equal the
+/// runtime's.
 void check_driver(CUresult status, const char* call) {
   if (status != CUDA_SUCCESS) throw_failed(static_cast<cudaError_t>(status), call);
 }
@@ -71,8 +72,8 @@ bool is_current(int device) {
   int current = 0;
   check(cudaGetDevice(&current), "cudaGetDevice");
   if (current != device) return false;
-  // For a thread without a current device, the runtime reports device 0 and then makes it current
-  // permanently. The driver refuses such calls.
+  // For a thread without a context, the runtime reports device 0, and its later calls make device 0
+  // current permanently. The driver's calls fail instead, so the context is checked too.
   CUcontext context = nullptr;
   check_driver(driver().current(&context), "cuCtxGetCurrent");
   return context != nullptr;
@@ -115,7 +116,7 @@ std::optional<float> milliseconds_between(cudaEvent_t from, cudaEvent_t to) {
   const OutsideCaptures outside_captures;
   float milliseconds = 0;
   const CUresult status = driver().elapsed(&milliseconds, from, to);
-  // An event that was not recorded is an invalid handle here.
+  // The driver reports an event that was not recorded as an invalid handle.
   if (status == CUDA_ERROR_NOT_READY || status == CUDA_ERROR_INVALID_HANDLE) return std::nullopt;
   check_driver(status, "cuEventElapsedTime");
   return milliseconds;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions that the CUDA runtime lacks, made with the driver below it.
+// Functions that the CUDA runtime lacks, built on the driver's API.
 #pragma once
 
 #include <driver_types.h>
@@ -21,15 +21,15 @@ void push_context(int device);
 void pop_context(int device) noexcept;
 
 /// Swaps `mode` with the calling thread's mode, like cudaThreadExchangeStreamCaptureMode, but
-/// without a current device. Returns false if it cannot.
+/// without a current device. Returns false on failure.
 bool exchange_capture_mode(cudaStreamCaptureMode& mode) noexcept;
 
 // The functions below need a current device. They use the driver, because the runtime stores "not
 // ready" and similar results as the calling thread's last error, which the trainer checks after its
 // own calls. The driver does not keep a last error.
 
-/// Whether an event has passed. If the driver cannot tell, waits for the event itself and throws
-/// `Error` (`device`): the caller may free the memory that the work uses.
+/// Whether an event has passed. If the query fails, waits for the event and then throws `Error`
+/// (`device`). After the error the caller may free memory that the device's work uses.
 bool has_passed(cudaEvent_t event);
 /// Time from one event to another; nullopt if one has not passed or was not recorded. Throws
 /// `Error` (`device`).

@@ -12,8 +12,8 @@ namespace {
 constexpr std::chrono::microseconds anchor_pause{50};
 /// Maximal delay between recording an anchor and its passing, for an exact time on the host.
 constexpr std::chrono::microseconds at_once{200};
-/// After this many late anchors one is used nevertheless, because the drift of the device's clock
-/// is larger than the error.
+/// Number of successive late anchors after which one is used nevertheless: by then the drift of the
+/// device's clock is larger than the error of a late anchor.
 constexpr int most_late_anchors = 16;
 
 /// Time from one event of the current device to another; nullopt if one has not passed or was not
@@ -74,7 +74,7 @@ void EventClock::renew() {
   if (renewing_since_) {
     if (!has_passed(next_.get())) return;  // the old anchor is still used
     if (++late_anchors_ >= most_late_anchors) return take_next();
-    renewing_since_.reset();  // the time at which it passed is unknown
+    renewing_since_.reset();  // the time at which the next anchor passed is unknown
   } else if (Clock::now() - anchored_at_ <= renewal_) {
     return;
   }

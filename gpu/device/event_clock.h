@@ -12,21 +12,21 @@
 namespace millrace {
 
 /// Converts the times at which a device passed its events to the host's steady clock. CUDA only
-/// measures the time between two events, by its own clock, in milliseconds as a float, whose
-/// resolution falls with the distance. So the clock keeps an anchor: an event whose time on the
-/// host is known. The anchor is renewed from time to time, between two readings of the host's clock
-/// that lie close together. All methods may be called from any thread at once. The constructor
-/// waits for the device, the others at most 200 us.
+/// gives the time between two events: milliseconds of the device's clock as a float, whose
+/// resolution falls as the time grows. So the clock keeps an anchor: an event whose time on the
+/// host is known. It renews the anchor regularly, and reads the host's clock shortly before and
+/// after the new anchor passes. All methods may be called from any thread at once. The constructor
+/// waits for the device, the other methods at most 200 us.
 class EventClock {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Age at which anchors are renewed: with fewer milliseconds a float resolves microseconds.
+  /// Age at which the anchor is renewed. A float of up to 4,000 milliseconds resolves microseconds.
   static constexpr std::chrono::seconds default_renewal{4};
 
   static constexpr std::chrono::seconds default_patience{10};
 
-  /// Waits until the device has passed the first anchor. Throws `Error` (`device`), also if that
-  /// takes longer than `patience`.
+  /// Waits until the device has passed the first anchor. Throws `Error` (`device`), also if the
+  /// device takes longer than `patience`.
   explicit EventClock(int device, std::chrono::nanoseconds renewal = default_renewal,
                       std::chrono::nanoseconds patience = default_patience);
 
@@ -41,7 +41,7 @@ class EventClock {
 
   const int device_;
   const std::chrono::nanoseconds renewal_;
-  /// Urgent, so that its events do not wait behind the trainer's kernels.
+  /// Has the highest priority, so that its events do not wait behind the trainer's kernels.
   CudaStream stream_;
   std::mutex mutex_;
   EventHandle anchor_;

@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-/// Makes NVTX ranges in the domain "millrace"; null if this was compiled without NVTX's headers.
+/// Makes NVTX ranges in the domain "millrace"; null in a build without NVTX's headers.
 std::unique_ptr<ProfilerRanges> make_nvtx_ranges();
 
 }  // namespace millrace

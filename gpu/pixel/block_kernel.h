@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inverse transform of blocks in a warp's shared memory. Only for tile_kernel.h and
-// scan_kernel.h.
+// The inverse DCT of blocks in a warp's shared memory. Included by the kernels' headers.
 #pragma once
 
 #include <millrace/detail/block_arithmetic.h>
@@ -13,12 +12,12 @@ namespace millrace::kernels {
 
 inline constexpr std::uint32_t all_lanes = 0xFFFFFFFFU;
 inline constexpr unsigned values_of_block = 64;
-/// Values of int16 from one block to the next in shared memory. The blocks' columns then lie in
-/// different banks, and rows at multiples of 16 bytes.
+/// Distance in int16 values from one block to the next in shared memory. It puts the blocks'
+/// columns in different banks, and their rows at multiples of 16 bytes.
 inline constexpr unsigned block_stride = 72;
 
-/// A block's natural place of each place in the zigzag order (ITU-T T.81, figure A.6), from the
-/// second one on. The last one is the DC coefficient's.
+/// Maps each zigzag index (ITU-T T.81, figure A.6), from 1 on, to the place in a block that is
+/// stored row by row. The last entry belongs to the DC coefficient.
 struct ZigzagTable {
   std::uint8_t places[values_of_block];
 };
@@ -47,13 +46,13 @@ __device__ constexpr ZigzagTable zigzag_table = make_zigzag();
 /// row.
 __device__ inline void transform_column(std::int16_t* column, bool deep) {
   if (deep) return jpeg::transform_eight(column, 8, jpeg::idct::first_shift);
-  // libjpeg-turbo's short cut
+  // libjpeg-turbo's shortcut if only the column's first coefficient may be nonzero.
   const std::int16_t value = jpeg::wrapped(column[0] * (1 << jpeg::idct::kept_bits));
 #pragma unroll
   for (unsigned n = 0; n < 8; ++n) column[n * 8] = value;
 }
 
-/// Transforms a row of a block, whose columns are transformed, to 8 samples.
+/// Transforms a row of a block to 8 samples, after the block's columns were transformed.
 __device__ inline void transform_row(const std::int16_t* row, std::uint8_t* samples) {
   const uint4 stored = *reinterpret_cast<const uint4*>(row);
   const std::uint32_t pairs[] = {stored.x, stored.y, stored.z, stored.w};

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The conversion's kernels: the work of one block of threads. Only for conversion_launch.h.
+// The conversion's kernels: the work of one block of threads. Included by conversion_launch.h.
 //
-// `ConversionWork::run_on_host` defines their results, and tests compare each of them with it:
-// every byte of an image is converted to (value / 255 - mean) / std, rounded to the output's type.
+// They convert every byte of an image to (value / 255 - mean) / std, rounded to the output's type.
+// `ConversionWork::run_on_host` defines the results, and tests compare each kernel with it.
 //
 // The kernels read the results from a table. A byte has 256 values, so a channel has only 256
 // results. Each block computes these once, with the function that the host uses, and keeps them in
 // its shared memory. So the results are exact by construction, and an element takes a few
-// instructions. Two divisions by IEEE 754 would take longer than moving the 2 to 5 bytes in memory.
+// instructions. Two IEEE 754 divisions would take longer than reading and writing an element's 2 to
+// 5 bytes.
 //
 // Shared memory has 32 banks. Word w lies in bank w % 32, and a bank serves one word at a time. The
 // 32 threads of a warp look up different values at once. By chance, up to 3 or 4 of them would lie
@@ -38,8 +39,8 @@ namespace millrace::kernels {
 inline constexpr unsigned values_per_channel = 256;
 inline constexpr unsigned vector_channels = 3;
 inline constexpr unsigned copies = 16;
-/// One thread per entry of the table. Two such blocks fill a multiprocessor: 1536 threads, 96 KiB
-/// of tables.
+/// Threads of a block: one per entry of the table. A multiprocessor runs two such blocks: 1536
+/// threads, 96 KiB of tables.
 inline constexpr unsigned vector_threads = values_per_channel * vector_channels;
 inline constexpr unsigned vector_blocks = 2;
 /// Number of resident blocks for which the compiler limits the registers. A multiprocessor of T4
@@ -65,7 +66,7 @@ struct ConversionArguments {
   bool planes = false;
   /// Number of rows of all images together.
   std::size_t rows = 0;
-  // The members below are for the kernels for vectors. A group is 16 bytes of each channel's output
+  // The kernels for vectors use the members below. A group is 16 bytes of each channel's output
   // (planes), or 16 bytes of interleaved output. For the kernel for rows a group is a slot,
   // `groups_per_row` is the number of slots in a line, and `by_image` divides rows by the height.
   std::uint32_t groups = 0;
@@ -107,7 +108,7 @@ struct Lookup {
   const std::uint8_t* table;
   std::uint32_t copy;
   __device__ std::uint32_t operator()(unsigned channel_words, std::uint32_t value) const {
-    // In bytes, so that one shift and one AND position the value's bits.
+    // `at` is in bytes, so that one shift and one AND position the value's bits.
     const std::uint32_t at = (channel_words | copy) * 4 | value * (copies * 4);
     return *reinterpret_cast<const std::uint32_t*>(table + at);
   }
@@ -115,8 +116,8 @@ struct Lookup {
 inline constexpr unsigned words_per_channel = values_per_channel * copies;
 
 /// Builds the block's table. A thread computes entry n, which is value n % 256 of channel n / 256,
-/// and writes its 16 copies, 4 at a time. Every second thread begins with the next 4, so that
-/// neighbours have no bank conflict. Returns when all threads are done.
+/// and writes its 16 copies, 4 at a time. Threads 2n and 2n + 1 begin 4 copies later than the two
+/// threads before, so that neighbours have no bank conflict. Returns when all threads are done.
 template <DType dtype>
 __device__ Lookup build_table(const ConversionArguments& work, uint4* table) {
   for (unsigned entry = threadIdx.x; entry < values_per_channel * vector_channels;
@@ -183,12 +184,12 @@ __device__ uint4 converted(const std::uint32_t* words, const Lookup& lookup, Byt
   return make_uint4(out[0], out[1], out[2], out[3]);
 }
 
-/// Converts uint8 [.., 3] to planes. A thread takes as many pixels as fill 16 bytes of each plane.
-/// It makes three loads of up to 16 bytes and three stores of 16 bytes; the stores of a warp's
-/// threads are adjacent. The loads have a stride of three, but together they use every fetched
-/// byte. Each thread has 12 to 48 bytes in flight, so a multiprocessor has 18 to 72 KiB. That is
-/// more than the reads' share of what keeps the memory busy. For a flipped image the mirrored group
-/// is read, with its pixels from the last to the first.
+/// Converts uint8 [.., 3] to planes. A thread processes as many pixels as fill 16 bytes of each
+/// plane. It makes three loads of up to 16 bytes and three stores of 16 bytes. The stores of a
+/// warp's threads are adjacent. The loads of adjacent threads are three loads apart, but together
+/// they use every fetched byte. Each thread has 12 to 48 bytes in flight, so a multiprocessor has
+/// 18 to 72 KiB. That is more than reads need to keep the memory busy. For a flipped image a thread
+/// reads the mirrored group, and takes its pixels from the last to the first.
 template <DType dtype>
 __global__ void __launch_bounds__(vector_threads, resident_blocks)
     to_planes(const __grid_constant__ ConversionArguments work) {
@@ -231,10 +232,10 @@ __global__ void __launch_bounds__(vector_threads, resident_blocks)
   }
 }
 
-/// Converts uint8 [.., 3] to the same order. A thread writes 16 bytes, next to its neighbours', and
-/// reads their source elements: 4, 8 or 16 adjacent bytes. In a flipped image it reads them one by
-/// one, mostly from the cache. It takes as many such pieces at a time as make 16 bytes in flight,
-/// and issues all loads before it needs the first: 24 KiB per multiprocessor. A piece is not a
+/// Converts uint8 [.., 3] to the same order. A thread writes pieces of 16 bytes, adjacent to those
+/// of its neighbours. The source of a piece is 4, 8 or 16 adjacent bytes. In a flipped image the
+/// thread reads them one by one, mostly from the cache. It issues the loads of several pieces, 16
+/// bytes together, before it needs the first: 24 KiB in flight per multiprocessor. A piece is not a
 /// multiple of a pixel. But the stride is a multiple of three pieces, so a thread's pieces always
 /// begin with the same channel.
 template <DType dtype>
@@ -254,7 +255,7 @@ __global__ void __launch_bounds__(vector_threads, resident_blocks)
   const unsigned channels[vector_channels] = {first, (first + 1) % vector_channels,
                                               (first + 2) % vector_channels};
   for (std::uint32_t group = begin; group < work.groups; group += stride * pieces) {
-    // Beyond the end the first piece is read again, but not written.
+    // Instead of a piece beyond the end, the first piece is read again, and nothing is written.
     const auto at = [&](unsigned piece) {
       const std::uint32_t next = group + piece * stride;
       return next < work.groups ? next : group;
@@ -301,7 +302,7 @@ __global__ void __launch_bounds__(vector_threads, resident_blocks)
   }
 }
 
-/// Converts all other shapes: a warp takes a row, its threads take adjacent elements. Its table has
+/// Converts all other shapes: a warp processes a row, its threads adjacent elements. The table has
 /// one copy.
 template <DType dtype>
 __global__ void __launch_bounds__(any_threads)

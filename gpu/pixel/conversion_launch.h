@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Choice of the conversion kernel and the number of threads. Only for kernels.cu.
+// Choice of the conversion kernel and the number of threads. Included only by kernels.cu.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -39,14 +39,15 @@ std::size_t whole_vectors(const ConversionWork& work) {
   if (!aligned(work.source, elements) || !aligned(work.destination, 16)) return 0;
   const std::size_t pieces =
       work.width / elements * (work.layout == ImageLayout::nchw ? 1 : work.channels);
-  // The numbers of threads are added to it; the sum must stay below 2^32.
+  // Kernels add multiples of their number of threads to a vector's index; the sum must stay below
+  // 2^32.
   return pieces >= most / work.height / work.samples ? 0 : pieces * work.height * work.samples;
 }
 
-/// Whether the kernel for rows can do the work; if so, sets its arguments.
+/// Returns whether the kernel for rows can do the work. If so, sets its arguments.
 template <DType dtype>
 bool by_slots(const ConversionWork& work, ConversionArguments& arguments) {
-  // Byte offsets in the source and slot numbers, plus what is added to them, must stay below 2^31.
+  // Byte offsets in the source, and slot indices plus the kernel's stride, must stay below 2^31.
   constexpr std::size_t most = std::size_t{1} << 30U;
   if (work.channels != vector_channels) return false;
   if (!aligned(work.destination, element_bytes<dtype>)) return false;
@@ -144,7 +145,8 @@ inline cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t st
           cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
       status != cudaSuccess)
     return status;
-  // As many blocks as can run at once: each builds its table once and strides over the work.
+  // Launches at most as many blocks as can run at once. Each builds its table once and strides over
+  // the work.
   const unsigned at_once = launch.threads == any_threads ? any_blocks : vector_blocks;
   return enqueue(launch.kernel,
                  std::min(launch.blocks, static_cast<std::size_t>(multiprocessors) * at_once),

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The conversion's kernel for images of three channels whose rows or memory do not consist of whole
-// vectors. Only for conversion_launch.h.
+// The conversion's kernel for three-channel images whose rows are not whole vectors of 16 output
+// bytes, or whose memory is not aligned to them. Included only by conversion_launch.h.
 //
 // A line is a row of a plane, or a row of interleaved output. It is divided into slots at multiples
-// of 16 bytes of the *output*. So a thread writes 16 bytes at once, next to its neighbours'. A
-// line's first and last slot are written element by element, as far as they belong to the line. The
-// source bytes of a slot are not aligned: they are read in aligned pieces and shifted into place in
-// registers. A plane's slot uses every third byte that it reads. The lines of a row's three
-// channels follow one another, so memory is read once and the cache serves the other two.
+// of 16 bytes of the *output*. So a thread writes 16 bytes at once, and adjacent threads write
+// adjacent bytes. If a line begins or ends inside a slot, the slot's elements that belong to the
+// line are written one by one. The source bytes of a slot are not aligned: they are read in aligned
+// pieces and shifted into place in registers. A plane's slot uses every third byte that it reads.
+// The lines of a row's three channels have adjacent numbers. So the first line reads from memory,
+// and the cache serves the other two.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +19,11 @@
 
 namespace millrace::kernels {
 
-/// Two such blocks leave 48 registers for each thread.
+/// Threads of a block. Two blocks on a multiprocessor leave 48 registers for each thread.
 inline constexpr unsigned row_threads = 640;
 
-/// Maximal number of slots in a line of so many elements: the line then begins with the last
-/// element of a slot.
+/// Maximal number of slots in a line of `line_elements` elements. A line reaches it if it begins
+/// with the last element of a slot.
 template <DType dtype>
 constexpr std::size_t slots_of(std::size_t line_elements) {
   return (line_elements + 2 * (vector_elements<dtype> - 1)) / vector_elements<dtype>;
@@ -32,18 +33,18 @@ template <DType dtype, bool planes>
 struct RowSlot {
   static constexpr std::int32_t elements = vector_elements<dtype>;
   static constexpr std::int32_t pixel_bytes = vector_channels;
-  /// Number of pieces of `elements` bytes that its source is read in.
+  /// Number of aligned pieces, of `elements` bytes each, in which the slot's source is read.
   static constexpr std::int32_t parts = planes ? 4 : 2;
 
-  /// Address of its 16 output bytes.
+  /// Address of the slot's 16 output bytes.
   std::uint8_t* to = nullptr;
-  /// Its first element in the line; negative if the line begins later.
+  /// Index in the line of the slot's first element. Negative if the line begins inside the slot.
   std::int32_t begin = 0;
   /// The line's channel, or the channel of the slot's first element.
   std::uint32_t channel = 0;
   bool flip = false;
-  /// Offset of its first source byte. For interleaved output: the source byte at the same position
-  /// in the row.
+  /// Offset of the slot's first source byte. For interleaved output: of the source byte at the same
+  /// position in the row.
   std::int32_t from = 0;
 
   RowSlot() = default;
@@ -92,7 +93,7 @@ struct RowSlot {
   }
 };
 
-/// Reads `parts` pieces of `bytes` bytes. The first begins up to bytes - 1 before `from`.
+/// Reads `parts` aligned pieces of `bytes` bytes. The first one contains the byte at `from`.
 template <unsigned bytes, unsigned parts>
 __device__ void load_around(const std::uint8_t* from, std::uint32_t* words) {
   from -= reinterpret_cast<std::uintptr_t>(from) % bytes;
@@ -152,9 +153,9 @@ __device__ void store(std::uint8_t* to, std::int32_t begin, std::int32_t line_el
   }
 }
 
-/// A thread takes two slots at a time, or one of 16 elements: the second one's loads are issued
-/// before the first one's data is needed. For 16-bit output this puts 16 bytes in flight that only
-/// this thread reads, 20 KiB per multiprocessor.
+/// Converts slots: two at a time in each thread, or one if a slot has 16 elements. A thread issues
+/// the loads of its second slot before it needs the data of its first. For 16-bit output it has 16
+/// bytes in flight that no other thread reads: 20 KiB per multiprocessor.
 template <DType dtype, bool planes>
 __global__ void __launch_bounds__(row_threads, resident_blocks)
     by_rows(const __grid_constant__ ConversionArguments work) {
@@ -179,7 +180,7 @@ __global__ void __launch_bounds__(row_threads, resident_blocks)
       at_once[n] = false;
       if (group + n * stride >= work.groups) continue;
       slot[n] = Slot(work, group + n * stride);
-      // Bytes that are read beside the slot's own must also lie in the source.
+      // The pieces also contain bytes beside the slot's own; these must lie in the source too.
       if (planes || !slot[n].flip) {
         at_once[n] = slot[n].from >= static_cast<std::int32_t>(elements) &&
                      slot[n].from <= source_bytes - static_cast<std::int32_t>(elements * parts);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels that make resized crops of stored coefficients and of JPEGs, and their launch. Only
-// for kernels.cu. Tests compare them with `CropWork::run_on_host`.
+// Kernels that make resized crops from stored coefficients and from JPEGs, and the function that
+// launches them. Included only by kernels.cu. Tests compare them with `CropWork::run_on_host`.
 //
-// Four kernels run one after the other. Each gives a sample `crop_blocks` blocks of threads, which
-// stride over the sample's rows:
+// Four kernels run one after the other. Each uses `crop_blocks` blocks of threads for an image.
+// They stride over its rows, or over its segments (`CropScan`):
 //
 //   transform_tiles   makes samples of Y, Cb and Cr in the scratch, from stored coefficients. Marks
-//                     samples that cannot be made.
-//   decode_segments   makes them from a JPEG's scan.
-//   resize_rows       makes a row of pixels in shared memory, and passes it horizontally to the
-//                     scratch. If the vertical pass comes first, the row of pixels is already a sum
-//                     of rows, and the result is a row of the image.
-//   resize_columns    passes rows of the scratch vertically to the image. Copies images that came
-//                     as pixels.
+//                     images whose input is missing or corrupt.
+//   decode_segments   does the same from a JPEG's scan.
+//   resize_rows       converts a row to pixels in shared memory, and resamples it horizontally into
+//                     the scratch. If the vertical pass comes first, the pixels are weighted sums
+//                     of source rows, and the result is a row of the image.
+//   resize_columns    resamples rows of the scratch vertically into the image. Copies images that
+//                     came as pixels.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -30,7 +30,8 @@ namespace millrace::kernels {
 
 inline constexpr unsigned crop_threads = 256;
 
-/// The weights of a pixel along an axis: `count` of them, for source pixels from `begin` on.
+/// Weights of `count` source pixels for one output pixel, along one axis. `begin` is the first
+/// source pixel.
 struct PixelWeights {
   std::int32_t begin;
   std::int32_t count;
@@ -50,7 +51,7 @@ __device__ inline jpeg::Rgb unpacked(std::uint32_t pixel) {
           static_cast<std::uint8_t>(pixel >> 16U)};
 }
 
-/// Copies an image. Where it goes need not be aligned.
+/// Copies an image. The destination may have any alignment.
 __device__ inline void copy_image(const CropWork& work, const CropSample& sample) {
   const auto* const from = reinterpret_cast<const std::uint8_t*>(sample.input);
   const std::size_t bytes = image_bytes_of(work);
@@ -95,7 +96,7 @@ __global__ void __launch_bounds__(tile_threads)
   }
 }
 
-/// The weight of a row that is taken as it is.
+/// Fixed-point weight 1, for a row that is used unchanged.
 __device__ constexpr std::int32_t whole_weight = 1 << 22;
 
 __global__ void __launch_bounds__(crop_threads) resize_rows(const __grid_constant__ CropWork work) {
@@ -141,8 +142,8 @@ __global__ void __launch_bounds__(crop_threads) resize_rows(const __grid_constan
   }
 }
 
-/// Passes rows vertically to the image, `count` bytes in each thread: 4, or 1 if rows of bytes are
-/// not multiples of 4.
+/// Resamples rows of the scratch vertically into the image. A thread makes `count` adjacent bytes
+/// at a time: 4, or 1 if rows are not aligned to 4 bytes.
 template <std::int32_t count>
 __device__ void pass_columns(const CropWork& work, const CropSample& sample) {
   using Bytes = std::conditional_t<count == 4, std::uint32_t, std::uint8_t>;

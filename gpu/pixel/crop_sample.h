@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sample of `CropWork` as its kernels see it. Only for crop_kernel.h and scan_kernel.h.
+// A sample of `CropWork` as its kernels see it. Included only by crop_kernel.h and scan_kernel.h.
 #pragma once
 
 #include <millrace/crop_work.h>
@@ -25,16 +25,16 @@ struct CropSample {
   std::uint8_t* scratch = nullptr;
   std::uint8_t* image = nullptr;
   std::uint8_t* mark = nullptr;
-  /// The block's number among those of the sample.
+  /// Index of the block among the sample's blocks of threads.
   std::int32_t part = 0;
 
-  /// All threads of the block must call it.
+  /// All threads of the block must call the constructor.
   __device__ explicit CropSample(const CropWork& work) {
     const std::uint32_t sample = blockIdx.x / crop_blocks;
     part = static_cast<std::int32_t>(blockIdx.x % crop_blocks);
     image = work.images + sample * image_bytes_of(work);
     if (work.marks != nullptr) mark = work.marks + sample;
-    // Each lane reads the needs of some samples.
+    // Each lane reads how much scratch some of the samples need.
     std::uint32_t begin = 0;
     std::uint32_t own = 0;
 #pragma unroll 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Divisions that kernels make for each element. Only for the kernels' headers.
+// Divisions that kernels make for each element. Included only by the kernels' headers.
 #pragma once
 
 #include <millrace/detail/pixel_arithmetic.h>

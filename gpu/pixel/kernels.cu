@@ -7,11 +7,11 @@
 namespace millrace {
 namespace {
 
-/// A kernel of this device.
+/// A kind of work that this device has kernels for.
 struct Row {
-  /// Name of the function that launches it.
+  /// Name of the launch function, for error messages.
   const char* call;
-  /// Launches the kernel; returns nullopt if the work is for another kernel.
+  /// Launches the kernels. Returns nullopt if `work` is of another kind.
   std::optional<cudaError_t> (*launch)(const DeviceWork& work, cudaStream_t stream);
   cudaError_t (*load)();
 };

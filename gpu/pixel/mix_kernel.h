@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel that erases and mixes, and its launch. Only for kernels.cu. Tests compare it with
-// `MixWork::run_on_host`.
+// The kernel that erases and mixes, and its launch. Included only by kernels.cu. Tests compare it
+// with `MixWork::run_on_host`.
 //
 // It changes images in place, before the conversion reads them, so the conversion's kernels are
-// unaffected. A thread takes bytes of image `one` and the bytes of its partner, image `two`, that
-// are mixed with them. These bytes depend only on each other, so threads never read what others
-// write.
+// unaffected. A thread processes bytes of image `one` and, in its partner image `two`, the bytes
+// that are mixed with them. These bytes depend only on each other, so a thread never reads bytes
+// that another thread writes.
 //
-// A thread takes four bytes at a time: a word of image `one`. Its neighbours take the next words,
-// so a warp reads and writes 128 adjacent bytes. The partner's four bytes are a word too if both
-// images have the same alignment. Otherwise they are read and written in the pieces that their
-// alignment allows. A thread reads two such words before it needs the first. Unchanged words are
-// neither read nor written.
+// A thread processes four bytes at a time: a word of image `one`. The next threads process the next
+// words, so a warp reads and writes 128 adjacent bytes. The partner's four bytes are a word too if
+// both images have the same alignment. Otherwise they are read and written in the pieces that their
+// alignment allows. A thread loads two words before it uses the first. Unchanged words are neither
+// read nor written.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -86,7 +86,7 @@ struct ByteBox {
     both.bottom = bottom > box.bottom ? bottom : box.bottom;
     return both;
   }
-  /// Mask of the bytes x .. x + 3 of row y that lie in it: 0xFF for each.
+  /// Mask of the bytes x .. x + 3 of row y: 0xFF for each byte that lies in the box.
   __device__ std::uint32_t mask(std::int32_t x, std::int32_t y) const {
     if (y < top || y >= bottom) return 0;
     return bytes_below(end - x) & ~bytes_below(begin - x);
@@ -112,7 +112,7 @@ __device__ inline std::uint32_t mixed_word(std::uint32_t own, std::uint32_t othe
   return (low >> 8U & every_second) | (high & ~every_second);
 }
 
-/// One image of a pair, addressed by bytes of image `one`.
+/// One image of a pair. Its boxes are in byte coordinates of image `one`.
 struct MixImage {
   std::uint8_t* at = nullptr;
   const std::int32_t* erase = nullptr;
@@ -136,8 +136,8 @@ struct MixImage {
 /// Alignment of a partner's four bytes in memory.
 enum class Partner {
   word,      // a word
-  halves,    // two halves, from the middle of a word on
-  bytes,     // from an odd byte on: one byte, two bytes and one byte
+  halves,    // two halves of adjacent words
+  bytes,     // at an odd address: one byte, two bytes and one byte
   mirrored,  // pixels in reverse order, byte by byte
 };
 template <Partner partner>
@@ -172,7 +172,7 @@ struct MixPair {
     const std::uint32_t pixel = work.by_channels.quotient(static_cast<std::uint32_t>(byte));
     return byte - static_cast<std::int32_t>(pixel) * work.channels;
   }
-  /// Masks of four adjacent bytes for each box: 0xFF for each byte in it.
+  /// For each box, a mask of four adjacent bytes: 0xFF for each byte in the box.
   struct Masks {
     std::uint32_t erased_one = 0;
     std::uint32_t erased_two = 0;
@@ -194,7 +194,7 @@ struct MixPair {
     }
     return masks;
   }
-  /// Whether one of the four bytes may change.
+  /// Returns whether one of the four bytes from `byte` on may change.
   __device__ bool may_change(std::int32_t byte) const {
     if (one.weight != 256 || two.weight != 256) return true;
     const RowPosition position = position_of(byte);
@@ -330,7 +330,7 @@ __global__ void __launch_bounds__(mix_threads, mix_blocks)
   const bool mixes = first != second;
   const MixPair pair{work, MixImage(work, first, flip_one, mixes),
                      MixImage(work, second, flip_one, mixes)};
-  // The bytes before the first whole word, and the end of the last one.
+  // The bytes before the first whole word, and the end of the last whole word.
   const auto before =
       static_cast<std::int32_t>(-reinterpret_cast<std::uintptr_t>(pair.one.at) % word_bytes);
   const std::int32_t head = before < work.image_bytes ? before : work.image_bytes;
@@ -359,7 +359,7 @@ inline cudaError_t launch_mix(const MixWork& work, cudaStream_t stream) {
   if (work.channels == 0 || work.channels > Conversion::max_channels) return cudaErrorInvalidValue;
   if (work.samples == 0 || work.height == 0 || work.width == 0) return cudaSuccess;
   if (work.erases == nullptr && work.mixes == nullptr) return cudaSuccess;
-  // A thread's positions beyond the end must also stay below 2^31.
+  // The positions that threads compute beyond the end must also stay below 2^31.
   constexpr std::size_t most_bytes = (std::size_t{1} << 31U) - 2 * mix_chunk;
   constexpr std::size_t most_chunks = (std::size_t{1} << 31U) - 1;  // limit of a grid's blocks
   const std::size_t row_bytes = work.width * work.channels;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel that makes samples from the entropy-coded data of JPEGs. Only for crop_kernel.h.
+// The kernel that makes samples from the entropy-coded data of JPEGs. Included only by
+// crop_kernel.h.
 //
-// A warp is a block of threads. It takes 32 segments (`CropScan`), a lane each, and goes over them
-// MCU by MCU:
+// A block of threads is one warp. It processes 32 segments (`CropScan`) at a time, one in each
+// lane, MCU by MCU:
 //
 //   decode     Each lane decodes its MCU's symbols. It dequantises the coefficients into its own
 //              blocks in shared memory.
-//   transform  The lanes together transform the blocks of all 32 MCUs, eight lanes a block, and
+//   transform  The lanes together transform the blocks of all 32 MCUs, eight lanes per block, and
 //              write the samples that the crop needs.
 //
-// So coefficients are never in the device's memory. The scan is untrusted: see scan_decoding.h.
+// So coefficients stay in shared memory. The scan is untrusted: see scan_decoding.h.
 #pragma once
 
 #include <millrace/detail/scan_decoding.h>
@@ -25,28 +26,28 @@ namespace millrace::kernels {
 
 inline constexpr unsigned scan_threads = 32;
 
-/// An MCU of a lane's segment.
+/// The MCU of a lane's segment that is being processed.
 struct LaneMcu {
   std::int32_t x;
   std::int32_t y;
   /// A bit for each block that has coefficients below its first row.
   std::uint32_t deep;
   std::uint16_t predictors[3];
-  /// Whether the segment has this MCU.
+  /// False after the segment's last MCU.
   bool there;
 };
 
 /// A warp's shared memory.
 struct ScanScratch {
   static constexpr unsigned most_blocks = jpeg::ScanTables::most_blocks;
-  /// Values from a lane's blocks to those of the next lane. The columns of four lanes' blocks lie
-  /// in different banks.
+  /// Distance in int16 values from a lane's blocks to those of the next lane. It puts the columns
+  /// of four lanes' blocks in different banks.
   static constexpr unsigned lane_stride = most_blocks * block_stride + 8;
 
   jpeg::ScanTables tables;
   BlockPlace places[most_blocks];
-  /// By component and place in the zigzag order: the place in the block in the low byte, the
-  /// quantisation step in the high byte.
+  /// Indexed by component and zigzag index. The low byte is the place in the block, row by row; the
+  /// high byte is the quantisation step.
   std::uint16_t steps[3][values_of_block];
   LaneMcu mcus[scan_threads];
   alignas(16) std::int16_t blocks[scan_threads * lane_stride];
@@ -55,7 +56,7 @@ struct ScanScratch {
     return blocks + lane * lane_stride + number * block_stride;
   }
 
-  /// Makes all parts that are the same for the whole scan.
+  /// Sets the members that are the same for the whole scan.
   __device__ void begin(const CropHeader& crop) {
     const unsigned lane = threadIdx.x;
     tables.make(crop, part_of<CropScan::Code>(crop, crop.scan.codes_at), lane, scan_threads);
@@ -64,7 +65,7 @@ struct ScanScratch {
     for (std::int32_t component = 0; component < crop.components; ++component)
       for (unsigned n = lane; n < values_of_block; n += scan_threads) {
         const unsigned place = zigzag_table.places[n];
-        // The table's last place is the DC coefficient's.
+        // The last entry of `zigzag_table` belongs to the DC coefficient.
         steps[component][(n + 1) % values_of_block] =
             static_cast<std::uint16_t>(place | unsigned{crop.planes[component].steps[place]} << 8U);
       }
@@ -80,7 +81,7 @@ struct ScanScratch {
     __syncwarp(all_lanes);
   }
 
-  /// Decodes the calling lane's MCU. Returns false for data that a valid scan does not have.
+  /// Decodes the calling lane's MCU. Returns false if the data is invalid.
   __device__ bool decode(jpeg::WordBits& bits) {
     LaneMcu& mcu = mcus[threadIdx.x];
     std::int16_t* const own = block(threadIdx.x, 0);
@@ -99,7 +100,7 @@ struct ScanScratch {
     return sound;
   }
 
-  /// Transforms the blocks of all lanes' MCUs, and writes those that the crop needs.
+  /// Transforms the blocks of all lanes' MCUs, and writes the samples that the crop needs.
   __device__ void transform(std::uint8_t* samples) {
     const unsigned row = threadIdx.x % 8;
     for (unsigned number = 0; number < tables.blocks; ++number)
@@ -120,7 +121,7 @@ struct ScanScratch {
 };
 
 /// Makes the samples of a lane's segment, together with the other lanes. Returns false if the
-/// segment is doubtful. The blocks after a bad code are grey.
+/// segment has invalid data or ends at a wrong position. The blocks after invalid data are grey.
 __device__ inline bool make_segment_samples(const CropHeader& crop, std::int32_t number,
                                             ScanScratch& scratch, std::uint8_t* samples) {
   CropScan::Segment segment{};

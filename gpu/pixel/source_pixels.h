@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pixels of a crop, from its samples. Only for crop_kernel.h. It gives the bits of
-// `CropPixels::at`, for all subsamplings by the same instructions.
+// The pixels of a crop, made from its samples. Included only by crop_kernel.h. They equal those of
+// `CropPixels::at` to the bit. All subsamplings use the same instructions.
 #pragma once
 
 #include <millrace/crop_work.h>
@@ -11,16 +11,16 @@
 
 namespace millrace::kernels {
 
-/// Smoothing of chroma along one axis: the near sample counts 3 times and the far one once, or the
-/// near one alone.
+/// Interpolation of chroma along one axis. On a halved axis the near sample has weight 3 and the
+/// far sample weight 1. Otherwise only the near sample counts.
 struct ChromaAxis {
-  /// 1 if the axis has a sample for two pixels, else 0.
+  /// 1 if the axis has one sample for two pixels, else 0.
   std::int32_t halved = 0;
-  /// Samples of the whole image.
+  /// Number of the whole image's samples along the axis.
   std::int32_t count = 0;
 
   __device__ std::int32_t near_one(std::int32_t pixel) const { return pixel >> halved; }
-  /// Returns the near sample itself at the image's edge.
+  /// Returns the far sample's index. At the image's edge the far sample is the near one.
   __device__ std::int32_t far_one(std::int32_t pixel) const {
     const std::int32_t beside = near_one(pixel) + (2 * (pixel & 1) - 1) * halved;
     return beside < 0 ? 0 : beside < count ? beside : count - 1;
@@ -30,7 +30,7 @@ struct ChromaAxis {
   }
 };
 
-/// Offsets of a plane's samples by the columns and rows of the whole image's plane.
+/// Converts a column and a row of the whole image's plane to the offset of the crop's sample.
 struct PlaneGrid {
   std::int32_t stride = 0;
   std::int32_t origin = 0;
@@ -43,7 +43,7 @@ struct PlaneGrid {
   }
 };
 
-/// The pixels of a crop, by their places in the crop. Both planes of chroma have the same grid.
+/// The pixels of a crop, by their coordinates in it. Both planes of chroma have the same grid.
 class SourcePixels {
  public:
   __device__ SourcePixels(const CropHeader& crop, const std::uint8_t* scratch)

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel that makes samples from tiles of stored coefficients. Only for crop_kernel.h.
+// The functions by which the kernel `transform_tiles` makes samples from tiles of stored
+// coefficients. Included only by crop_kernel.h.
 //
-// A warp takes a tile, which has 8 blocks (decode/coefficients/FORMAT.md):
+// A warp processes a tile, which has 8 blocks (decode/coefficients/FORMAT.md):
 //
 //   masks      Lanes 0 to 7 read a block's mask each. Sums over the lanes give the offsets of the
 //              masks, and of each block's values.
-//   values     Each lane reads the byte with two values' nibbles of each 64. Votes number the
-//              escaped ones.
-//   blocks     Each lane finds the values of two places of each block: it counts the mask's bits
-//              before them. It dequantises them into shared memory.
+//   values     In rounds of 64 values, each lane reads one byte: the nibbles of two values. Votes
+//              number the escaped values.
+//   blocks     Each lane fills two places of each block. To find a place's value it counts the
+//              mask's bits before the place. It writes the dequantised value to shared memory.
 //   transform  Each lane transforms two columns, then two rows, and writes 2 x 8 samples.
 //
-// A loop that is not unrolled is one loop of the machine code (tests/gpu/kernel_counts.py).
+// A loop with `#pragma unroll 1` stays one loop in the machine code, so that
+// tests/gpu/kernel_counts.py recognises it.
 //
-// Tiles are untrusted. A part is read only if it lies in the tile, and a tile must end where the
-// table of its row says.
+// Tiles are untrusted. The kernel reads no byte beyond a tile's end, which the table of its row
+// gives. A tile whose content ends elsewhere is corrupt.
 #pragma once
 
 #include <millrace/crop_work.h>
@@ -38,7 +40,7 @@ struct alignas(16) TileScratch {
   std::int16_t blocks[blocks_of_tile * block_stride];
 };
 
-/// Sum of the values of the lanes up to the calling one, among groups of eight lanes.
+/// Returns the inclusive prefix sum of the lanes' values in each group of eight lanes.
 __device__ inline std::uint32_t sum_up_to(std::uint32_t value) {
 #pragma unroll
   for (unsigned delta = 1; delta < blocks_of_tile; delta *= 2) {
@@ -69,15 +71,15 @@ struct LanePlaces {
   }
 };
 
-/// A tile's bytes, and the masks of its blocks: block n's in lane n.
+/// A tile's bytes, and the masks of its blocks. Lane n holds the mask of block n.
 struct TileReader {
   const std::uint8_t* tile;
   std::uint32_t bytes;
   std::uint32_t low_mask = 0;
   std::uint32_t high_mask = 0;
-  /// The block's DC coefficient, in lanes n, n + 8 ...
+  /// DC coefficient of block n, in the lanes n, n + 8, n + 16 and n + 24.
   std::int16_t dc = 0;
-  /// Number of values before those of the block, and of all blocks.
+  /// Number of values before the block's first one, and number of values of all blocks.
   std::uint32_t before = 0;
   std::uint32_t count = 0;
   std::uint32_t nibbles_at = 0;
@@ -89,7 +91,7 @@ struct TileReader {
     return byte(at) | byte(at + 1) << 8U | byte(at + 2) << 16U | byte(at + 3) << 24U;
   }
 
-  /// Reads the parts before the values. Returns false in all lanes for a corrupt tile.
+  /// Reads all fields that precede the values. Returns false in all lanes for a corrupt tile.
   __device__ bool read_masks() {
     constexpr std::uint32_t fixed = 7;
     if (bytes < fixed) return false;
@@ -118,7 +120,7 @@ struct TileReader {
     return true;
   }
 
-  /// Reads the byte at `at`, which follows an escape, into the value. Returns whether it stands for
+  /// Reads the byte of an escaped value, at `at`, into `value`. Returns whether the byte announces
   /// a value of two bytes.
   __device__ bool read_escape(std::uint32_t at, std::int32_t& value) const {
     const std::uint32_t escape = at < bytes ? byte(at) : 0;
@@ -132,7 +134,7 @@ struct TileReader {
     const std::uint32_t lower_lanes = (1U << lane) - 1;
     std::uint32_t at = nibbles_at + (count + 1) / 2;
     if (at > bytes) return false;
-    std::uint32_t wide = 0;  // bits 2n and 2n + 1: this lane's values of round n have two bytes
+    std::uint32_t wide = 0;  // bits 2n, 2n + 1: values of round n that have two bytes
 #pragma unroll 1
     for (std::uint32_t round = 0; round * 64 < count; ++round) {
       const std::uint32_t n = round * 64 + 2 * lane;
@@ -158,7 +160,7 @@ struct TileReader {
     return at == bytes;
   }
 
-  /// Reads the values of two bytes, which begin at `at`. Returns where they end.
+  /// Reads the two-byte values, which begin at `at`. Returns the offset of their end.
   __device__ std::uint32_t read_wide(std::int16_t* values, std::uint32_t wide,
                                      std::uint32_t at) const {
     const unsigned lane = threadIdx.x % 32;
@@ -181,8 +183,8 @@ struct TileReader {
     return at;
   }
 
-  /// Writes the dequantised blocks. Returns a bit for each block that has values below its first
-  /// row.
+  /// Writes the dequantised blocks. Bit n of the result tells whether block n has values below its
+  /// first row.
   __device__ std::uint32_t fill_blocks(const LanePlaces& own, const std::uint8_t* steps,
                                        TileScratch& scratch) const {
     const unsigned lane = threadIdx.x % 32;
