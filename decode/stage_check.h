@@ -7,8 +7,8 @@
 
 namespace millrace::jpeg {
 
-/// Returns the XXH3-64 of the stages' pixels of a built-in JPEG and of made-up rows, blocks and
-/// coefficients, with the instruction set that Highway chooses now.
+/// Returns the XXH3-64 of the stages' results for a built-in JPEG and for generated rows, blocks
+/// and coefficients. The stages run with the instruction set that Highway chooses now.
 std::uint64_t stages_checksum();
 
 /// The checksum's value with every instruction set, and with plain code.

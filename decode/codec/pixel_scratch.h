@@ -10,12 +10,11 @@
 
 namespace millrace {
 
-/// Memory for the pixels of one image after the other. It only grows, up to
-/// `DecodeBudget::small_bytes`. A larger piece is for one image and is dropped at its end.
+/// Memory for pixels that is reused from image to image. Up to `DecodeBudget::small_bytes` it only
+/// grows. A larger size serves one image: its decoder then calls `drop_if_large`.
 class PixelScratch {
  public:
-  /// Returns memory of at least `bytes` bytes of unspecified value. It is valid until the next
-  /// call.
+  /// Returns at least `bytes` bytes of memory with unspecified content, valid until the next call.
   std::uint8_t* reserve(std::size_t bytes) {
     if (bytes_ < bytes) {
       drop();  // avoids a copy of the old content

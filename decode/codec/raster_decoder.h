@@ -12,9 +12,9 @@
 
 namespace millrace {
 
-/// Base of the codecs whose files hold pixels directly. It has the order of the calls, the limits,
-/// the budget, the scratch, and lower resolutions, which are means of pixels. A codec reads its
-/// header and a region.
+/// Base of the decoders of PNG, PNM and WebP. It checks the order of calls and the limits, reserves
+/// memory, and makes lower resolutions as means of pixels. A derived class reads the header and the
+/// pixels of a region.
 class RasterDecoder : public ImageDecoder {
  public:
   explicit RasterDecoder(std::shared_ptr<DecodeBudget> budget);
@@ -22,20 +22,21 @@ class RasterDecoder : public ImageDecoder {
   Status open(std::span<const std::byte> encoded) final;
   const ImageHeader& header() const final { return header_; }
   Status decode(const Region& region, PixelView& view) final;
-  /// Each pixel is the rounded mean of the pixels that it replaces, as far as the image has them.
-  /// That is Pillow's `Image.reduce`.
+  /// Each pixel is the rounded mean of the pixels that it replaces; at the image's edge these are
+  /// fewer. The result equals that of Pillow's `Image.reduce`.
   Status decode_reduced(const Region& region, int reduction, PixelView& view) final;
   Status check() final;
   void close() final;
 
  protected:
-  /// Reads the header of bytes that begin as those of the codec's kind do. Sets all members of
-  /// `header`.
+  /// Reads the header and sets all members of `header`. The bytes begin with the signature of the
+  /// decoder's format.
   virtual Status read_header(std::span<const std::byte> encoded, ImageHeader& header) = 0;
-  /// Returns the memory that decoding takes besides the region's pixels (3 bytes each), for the
-  /// image whose header was read last.
+  /// Returns the bytes of memory that decoding takes in addition to the region's pixels (3 bytes
+  /// each). Applies to the image whose header was read last.
   virtual std::uint64_t bytes_beside(const Region& region) const = 0;
-  /// Sets `view` to the region, in memory of `reserve` or in the encoded bytes.
+  /// Reads a region and sets `view` to its pixels: in memory from `reserve`, or in the encoded
+  /// bytes.
   virtual Status read_region(const Region& region, PixelView& view) = 0;
   /// Reads the image to its end.
   virtual Status read_all() = 0;

@@ -48,7 +48,7 @@ class CoefficientDecoder final : public ImageDecoder {
   coefficients::RecordReader reader_;
   jpeg::Frame frame_;
   jpeg::CoefficientRow row_;
-  /// Steps for samples that are made straight from tiles.
+  /// Quantisation steps for the path that makes samples directly from tiles.
   std::array<coefficients::StepsOfBytes, 3> steps_;
   jpeg::RegionPixels pixels_;
   ImageHeader header_;
@@ -56,7 +56,7 @@ class CoefficientDecoder final : public ImageDecoder {
   PixelScratch scratch_;
 };
 
-/// Reads the segments of the original file that lie before its first scan.
+/// Reads the image's properties from the segments before the original file's first scan.
 Status read_coefficient_info(std::span<const std::byte> encoded, ImageInfo& info);
 
 }  // namespace millrace

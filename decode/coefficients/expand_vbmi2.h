@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The expansion of tiles with AVX-512 VBMI2, whose instructions Highway does not offer. Only for
-// processors that have them (`jpeg::has_vbmi2`).
+// The expansion of tiles with AVX-512 VBMI2, whose instructions Highway does not offer. Call it
+// only on processors that have them (`jpeg::has_vbmi2`).
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace millrace::coefficients {
 
-/// Expands a tile to bytes. Returns the tile's bytes, or 0 for a corrupt tile; the result is then
-/// unspecified. `readable_tile_bytes` must be readable.
+/// Expands a tile into `bytes`. Returns the size of the tile in bytes. For a corrupt tile, returns
+/// 0 and leaves `bytes` unspecified. `readable_tile_bytes` bytes from `tile` on must be readable.
 std::size_t expand_to_bytes(const std::uint8_t* tile, TileBytes& bytes);
 
 /// Does what `expand_tile` does.

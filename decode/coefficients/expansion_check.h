@@ -12,11 +12,13 @@
 
 namespace millrace::coefficients {
 
-/// Compares the packing and the expansion of made-up tiles with the plain ones.
+/// The vector code that packs and expands tiles. Its check compares its results for generated tiles
+/// with those of plain code.
 extern VectorCode expansion;
 
-/// Returns whether the samples that are made straight from a tile are those of plain code. Only
-/// where `jpeg::has_vbmi2`. Magnitudes times steps may be up to 350: then no sum exceeds 16 bits.
+/// Returns whether the samples that are made directly from a tile equal those of plain code. Call
+/// it only if `jpeg::has_vbmi2()`. Each magnitude times its step must be at most 350, so that no
+/// sum exceeds 16 bits.
 bool transforms_as_plainly(const std::uint8_t* tile,
                            const std::array<std::uint16_t, block_values>& steps);
 

@@ -11,7 +11,7 @@ namespace millrace::coefficients {
 
 /// Makes a JPEG file from its coefficients and its skeleton, whose segments have the Huffman
 /// tables, restart intervals and scans. Does not compare the file's checksum. Returns false if the
-/// skeleton is not that of a file which can be made so.
+/// skeleton is corrupt or does not fit the coefficients.
 bool restore_file(const jpeg::Frame& frame, const Coefficients& coefficients,
                   const FileParts& parts, std::vector<std::uint8_t>& file);
 

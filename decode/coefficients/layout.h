@@ -25,21 +25,21 @@ inline constexpr std::size_t padding_at = 16;
 inline constexpr std::size_t file_bytes_at = 20;
 inline constexpr std::size_t file_checksum_at = 24;
 inline constexpr std::size_t header_bytes = 32;
-/// The checksum ends the record.
+/// Size of the checksum at the record's end.
 inline constexpr std::size_t checksum_bytes = 8;
 
 inline constexpr std::size_t block_values = 64;
 inline constexpr int tile_blocks = 8;
 inline constexpr unsigned most_dc_bits = 13;
-/// Bytes of a tile: the parts of fixed size, and all parts at their largest.
+/// Bytes of a tile: those of its fixed-size fields, and those of the largest tile.
 inline constexpr std::size_t fixed_tile_bytes = 7;
 inline constexpr std::size_t most_tile_bytes =
     fixed_tile_bytes + most_dc_bits + tile_blocks * (sizeof(std::uint64_t) + (block_values - 1)) +
     tile_blocks * (block_values - 1) / 2 + sizeof(std::int16_t) * tile_blocks * (block_values - 1);
-/// A longer row has tile offsets of 4 bytes instead of 2.
+/// Tile offsets have 2 bytes in rows of at most this many bytes, and 4 bytes in longer rows.
 inline constexpr std::size_t longest_short_row = 0xFFFF;
 
-/// Values of AC coefficients with a nibble of their own, and with a byte of their own.
+/// Ranges of the AC coefficients that are stored in a nibble, and in a byte.
 inline constexpr int least_nibble = -8, most_nibble = 7;
 inline constexpr int least_byte = -127, most_byte = 127;
 /// Marks an AC coefficient of two bytes among those of one byte.

@@ -17,7 +17,8 @@
 
 namespace millrace::coefficients {
 
-/// Returns the blocks in a row of a component, and its rows, with those that only fill MCUs.
+/// Returns the number of blocks in a row of a component, and of rows of blocks. Blocks that only
+/// fill MCUs are counted.
 inline int blocks_across(const jpeg::Frame& frame, int component) {
   return frame.mcus_across * frame.components[static_cast<std::size_t>(component)].across;
 }
@@ -38,7 +39,7 @@ struct Coefficients {
   }
 };
 
-/// Copies `count` blocks of groups, one block after the other. Returns the value after them.
+/// Copies `count` blocks of groups to `to`, one block after the other. Returns the end of the copy.
 std::int16_t* copy_blocks(const jpeg::BlockGroup* groups, int count, std::int16_t* to);
 
 /// The parts of a record that belong to the original file.
@@ -63,25 +64,25 @@ class RecordReader {
   /// Reads the header and sets the frame's size, sampling and quantisation tables. Returns a bad
   /// status for a corrupt header, or an unknown version.
   Status open(std::span<const std::byte> record, jpeg::Frame& frame);
-  /// Compares the checksum, which all bytes of the record are read for.
+  /// Compares the checksum. Reads all bytes of the record.
   bool has_right_checksum() const;
 
   /// Expands `count` blocks of a row of blocks, from block `first` on, into groups of four. Returns
   /// false if the row is corrupt.
   bool expand(int component, int row, int first, int count, jpeg::BlockGroup* groups);
   /// Makes the samples of `count` blocks of a row of blocks, from block `first` on: eight rows,
-  /// `stride` bytes apart. Only where `jpeg::has_vbmi2`. May write 24 bytes before and after those
-  /// of each row. Returns false if the row is corrupt.
+  /// `stride` bytes apart. Call it only if `jpeg::has_vbmi2()`. May write 24 bytes before and after
+  /// each row of samples. Returns false if the row is corrupt.
   bool make_samples(int component, int row, int first, int count, const StepsOfBytes& steps,
                     std::uint8_t* samples, std::size_t stride);
   /// Expands all blocks. The frame must be the one of `open`.
   bool expand_all(const jpeg::Frame& frame, Coefficients& coefficients);
-  /// Returns the bytes of `count` tiles of a row of blocks, from tile `first` on. Sets the end of
-  /// each, counted from the begin of the first one. Returns nullopt if the row is corrupt. Does not
-  /// read the tiles.
+  /// Returns the bytes of `count` tiles of a row of blocks, from tile `first` on. Sets `ends` to
+  /// the end of each tile, counted from the begin of the first one. Returns nullopt if the row is
+  /// corrupt. Does not read the tiles.
   std::optional<std::span<const std::uint8_t>> tiles(int component, int row, int first, int count,
                                                      std::uint32_t* ends) const;
-  /// Announces blocks that will be expanded.
+  /// Prefetches the tiles of blocks into the processor's cache.
   void prefetch(int component, int row, int first, int count) const;
 
   /// Returns the parts of the original file.
@@ -108,13 +109,15 @@ class RecordReader {
   bool expand_tile_of(const Row& row, std::size_t tile, const Expand& expand);
 
   std::span<const std::uint8_t> bytes_;
-  /// For each component: its first entry in the table of rows, its rows, and the tiles of a row.
+  /// For each component: the index of its first entry in the table of rows, the number of its rows,
+  /// and the number of tiles in a row.
   std::array<std::size_t, 3> first_rows_{};
   std::array<int, 3> row_counts_{};
   std::array<std::size_t, 3> tiles_{};
   const std::uint8_t* row_table_ = nullptr;
   FileParts file_;
-  /// Takes the blocks of a tile that are not wanted, and the bytes of the record's last tiles.
+  /// Scratch for the unwanted blocks of a tile, and a readable copy of one of the record's last
+  /// tiles.
   jpeg::BlockGroup unwanted_;
   std::array<std::uint8_t, readable_tile_bytes> copy_;
 };

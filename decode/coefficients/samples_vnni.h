@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inverse transform of tiles with AVX-512 VBMI2 and VNNI, straight from bytes. Only for
-// processors that have them (`jpeg::has_vbmi2`).
+// The inverse transform of tiles with AVX-512 VBMI2 and VNNI, straight from `TileBytes`. Call it
+// only on processors that have them (`jpeg::has_vbmi2`).
 #pragma once
 
 #include <array>
@@ -31,9 +31,9 @@ class StepsOfBytes {
   std::array<std::uint16_t, block_values> steps_;
 };
 
-/// Transforms the groups of four blocks from `first` up to `end` (at most 2) to samples: eight
-/// rows, `stride` bytes apart, of 32 samples for each group. The samples are those of
-/// `jpeg::inverse_transform`, if no sum exceeds 16 bits. For other coefficients they may differ.
+/// Transforms the tile's groups of four blocks, from `first` to before `end` (at most 2), to
+/// samples: eight rows, `stride` bytes apart, of 32 samples for each group. The samples are those
+/// of `jpeg::inverse_transform`, if no sum exceeds 16 bits. For other coefficients they may differ.
 void transform_tile(const TileBytes& tile, int first, int end, const StepsOfBytes& steps,
                     std::uint8_t* samples, std::size_t stride);
 

@@ -18,7 +18,7 @@ struct BitCursor {
   std::uint64_t held = 0;
   unsigned count = 0;
 
-  /// Writes the lowest 0 to 32 bits of a value, whose other bits are 0.
+  /// Writes the lowest `bits` bits of a value, 0 to 32. Its other bits must be 0.
   void put(std::uint32_t value, unsigned bits) {
     held |= std::uint64_t{value} << (63 - bits) << 1 >> count;
     count += bits;
@@ -65,7 +65,7 @@ class ScanBits {
     to_.push_back(marker);
   }
 
-  /// Where the next bits go.
+  /// Position at which the next bits are written.
   BitCursor at;
 
  private:
@@ -76,13 +76,13 @@ class ScanBits {
   std::vector<std::uint8_t> segment_;
 };
 
-/// The codes of a Huffman table by their symbols (T.81, Annex C).
+/// The codes of a Huffman table, indexed by symbol (T.81, Annex C).
 struct SymbolCodes {
   /// A code times 256, plus its length; 0 for a symbol without a code.
   std::array<std::uint32_t, 256> codes{};
 
   /// Sets the codes from the numbers of codes of 1 to 16 bits and their symbols. Returns false if
-  /// they do not make a code.
+  /// these are not a valid code.
   bool set(std::span<const std::uint8_t, 16> counts, std::span<const std::uint8_t> symbols);
 
   /// Writes the code of a symbol, then the lowest `bits` bits of a value, at most 16. Returns false

@@ -32,8 +32,8 @@ struct Scan {
   bool padding = true;
 };
 
-/// Codes a scan's coefficients by Huffman codes, as libjpeg's encoder does. Returns false if a
-/// needed code is missing, or the parameters are not those of a scan.
+/// Encodes a scan's coefficients with Huffman codes, as libjpeg's encoder does. Returns false if a
+/// needed code is missing, or the parameters are invalid.
 bool write_scan(const jpeg::Frame& frame, const Coefficients& coefficients, const Scan& scan,
                 std::vector<std::uint8_t>& to);
 

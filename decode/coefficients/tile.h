@@ -12,7 +12,7 @@
 
 namespace millrace::coefficients {
 
-/// The places of coefficients in a block that is stored row by row, in the zigzag order.
+/// Maps each zigzag index to the place of the coefficient in a block that is stored row by row.
 inline constexpr std::array<std::uint8_t, block_values> zigzag_places = [] {
   std::array<std::uint8_t, block_values> places{};
   for (std::size_t n = 0; n < places.size(); ++n)
@@ -24,20 +24,20 @@ inline constexpr std::array<std::uint8_t, block_values> zigzag_places = [] {
 
 /// A block's coefficients that are not 0, in the zigzag order.
 struct ZigzagBlock {
-  /// Their places, as bits.
+  /// Bit n is set if the coefficient at zigzag index n is not 0.
   std::uint64_t stored;
-  /// Their values. Those of other places are unspecified.
+  /// Values by zigzag index. The values of other coefficients are unspecified.
   std::array<std::int16_t, block_values> values;
 
-  /// Takes them from 64 coefficients, row by row.
+  /// Sets both from 64 coefficients that are stored row by row.
   void take(const std::int16_t* block);
 };
 
-/// Bytes that may be written from a tile's begin on.
+/// Number of bytes that packing may write from a tile's begin on.
 inline constexpr std::size_t writable_tile_bytes = most_tile_bytes + 64;
 
-/// Writes the tile of 1 to 8 blocks, and returns the byte after it. A block is 64 coefficients, row
-/// by row.
+/// Writes the tile of 1 to 8 blocks, and returns the address after it. A block is 64 coefficients,
+/// row by row.
 std::uint8_t* pack_tile(const std::int16_t* blocks, int count, std::uint8_t* to);
 
 /// Does the same in plain code.
@@ -46,12 +46,12 @@ std::uint8_t* pack_tile_plain(const std::int16_t* blocks, int count, std::uint8_
 /// The first coefficient of each block of a tile, in groups of blocks (`jpeg::BlockGroup`).
 using TileBlocks = std::array<std::int16_t*, tile_blocks>;
 
-/// Bytes that may be read from a tile's begin on, whatever its content.
+/// Number of bytes that expansion may read from a tile's begin on, whatever its content.
 inline constexpr std::size_t readable_tile_bytes = most_tile_bytes + 64;
 
-/// Expands a tile's eight blocks with the instruction set that Highway chooses. Returns the tile's
-/// bytes, or 0 for a corrupt tile; the blocks are then unspecified. `readable_tile_bytes` must be
-/// readable.
+/// Expands a tile's eight blocks with the instruction set that Highway chooses. Returns the size of
+/// the tile in bytes. For a corrupt tile, returns 0 and leaves the blocks unspecified.
+/// `readable_tile_bytes` bytes from `tile` on must be readable.
 std::size_t expand_tile(const std::uint8_t* tile, const TileBlocks& blocks);
 
 /// Does the same in plain code.
@@ -59,30 +59,31 @@ std::size_t expand_tile_plain(const std::uint8_t* tile, const TileBlocks& blocks
 
 /// A tile's coefficients, each AC coefficient in one byte.
 struct alignas(64) TileBytes {
-  /// The AC coefficients of each block in the zigzag order, without the first place. The last byte
-  /// is 0. A coefficient of two bytes is `wide_byte`.
+  /// The AC coefficients of each block in the zigzag order, from zigzag index 1 on. The last byte
+  /// is 0. For a coefficient of two bytes the byte is `wide_byte`.
   std::array<std::array<std::uint8_t, block_values>, tile_blocks> values;
   std::array<std::int16_t, tile_blocks> dc;
-  /// For each group of four blocks: the bytes that any of them stores.
+  /// For each group of four blocks, as bits: the indices of `values` that any of its blocks stores.
   std::array<std::uint64_t, 2> stored;
-  /// For each block: the bytes that are `wide_byte`. Their coefficients lie one after the other.
+  /// For each block, as bits: the values that are `wide_byte`. Their coefficients follow one
+  /// another at `wide_values`.
   std::array<std::uint64_t, tile_blocks> wide;
   const std::uint8_t* wide_values;
 };
 
-/// The parts of a tile whose place is known without its AC coefficients.
+/// The fields of a tile whose place is known without its AC coefficients.
 struct TileParts {
   /// Bit i is set if the coefficient at place i + 1 of the zigzag order is stored.
   std::array<std::uint64_t, tile_blocks> masks;
   const std::uint8_t* nibbles;
   const std::uint8_t* escapes;
 
-  /// The least DC coefficient, and the difference of each block's from it, in fields of bits.
+  /// The least DC coefficient, and fields of `dc_bits` bits: how much larger each block's is.
   std::uint32_t dc_least;
   std::uint32_t dc_bits;
   const std::uint8_t* dc_fields;
 
-  /// Stores the DC coefficients, after all others of the blocks.
+  /// Stores the DC coefficients. Call it after the other coefficients of the blocks are stored.
   void put_dc(const TileBlocks& blocks) const {
     const std::uint32_t mask = (1U << dc_bits) - 1;
     for (unsigned block = 0; block < blocks.size(); ++block) {
@@ -100,7 +101,7 @@ struct TileParts {
     dc_fields = tile + 3;
     const std::uint8_t* next = dc_fields + dc_bits;
     const auto lengths = load<std::uint32_t>(next);
-    // A length is at most 8: its highest bit excludes the others.
+    // A length is at most 8: if its highest bit is set, its other bits are 0.
     if ((lengths >> 3 & (lengths | lengths >> 1 | lengths >> 2) & 0x11111111U) != 0) return false;
     next += sizeof lengths;
     std::uint64_t any = 0;

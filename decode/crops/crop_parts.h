@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts that all packed crops have.
+// The header and weights, which all packed crops have.
 #pragma once
 
 #include <millrace/crop_work.h>
@@ -31,7 +31,7 @@ struct McuRanges {
 };
 McuRanges mcus_for(const jpeg::Frame& frame, const Region& region);
 
-/// A crop in measurement: its header and its weights.
+/// A crop whose size is being computed: its header and its weights.
 struct CropParts {
   static constexpr std::size_t most_bytes = std::size_t{1} << 28U;
 
@@ -44,8 +44,8 @@ struct CropParts {
   /// parts. Returns false if the crop is too wide, or needs more than `most_scratch` bytes of
   /// scratch.
   bool begin(const jpeg::Frame& frame, const Crop& crop, std::size_t most_scratch);
-  /// Gives a part of `bytes` bytes the next place. Returns its offset. Offsets of crops of more
-  /// than `most_bytes` are wrong.
+  /// Reserves `bytes` bytes for the next part and returns its offset. In crops of more than
+  /// `most_bytes` the offsets are wrong.
   std::uint32_t take(std::size_t bytes) {
     const auto offset = static_cast<std::uint32_t>(all_bytes);
     all_bytes += (bytes + 3) / 4 * 4;
@@ -55,7 +55,7 @@ struct CropParts {
   /// Returns the bytes of all parts; 0 if they are more than `most_bytes`.
   std::size_t bytes() const { return all_bytes <= most_bytes ? all_bytes : 0; }
   std::size_t scratch_bytes() const;
-  /// Copies the header and the weights to their places.
+  /// Copies the header and the weights to the packed crop that begins at `to`.
   void put(std::byte* to) const;
 };
 

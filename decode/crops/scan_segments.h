@@ -18,8 +18,8 @@ namespace millrace::crops {
 /// A copy of parts of a scan, without the zeros that are stuffed after each FF.
 class ScanCopy {
  public:
-  /// Begins with a scan, without its bytes. The scan must outlive the following calls. The memory
-  /// is kept for the next one.
+  /// Begins a copy of a scan; no bytes are copied yet. The scan must outlive the following calls.
+  /// The memory is reused for the next scan.
   void begin(std::span<const std::uint8_t> scan);
   /// Continues at byte `offset` of the scan.
   void seek(std::size_t offset) { read_ = offset; }
@@ -28,7 +28,7 @@ class ScanCopy {
   /// Returns the copied bytes. Zeros fill the last word.
   std::span<const std::uint32_t> words();
 
-  // The following calls return false if the scan ends before, or has other markers.
+  // The following calls return false if the scan ends too early or has another marker.
 
   /// Copies all bytes before byte `end`, which must not be a stuffed zero.
   bool copy_to(std::size_t end);
@@ -56,19 +56,19 @@ class ScanSegments {
   /// Begins a crop of a frame, whose scan must have less than 256 MiB. All arguments must outlive
   /// the calls of `add`.
   void begin(const jpeg::Frame& frame, const jpeg::SeekIndex& index);
-  /// Adds the tiles of a row of MCUs that have its MCUs from `first` to `last`. The index must have
-  /// these tiles; the point after them may be unknown. Returns false if it does not, or if the scan
-  /// has bytes there that the form cannot hold.
+  /// Adds the tiles that contain the MCUs `first` to `last` of a row of MCUs. The index must have
+  /// the points of these tiles; the point after them may be missing. Returns false if the index
+  /// lacks one of them, or contradicts the scan's markers.
   bool add(int mcu_row, int first, int last);
 
   /// Returns the bytes of all segments.
   std::span<const std::uint32_t> words() { return copy_.words(); }
-  /// Returns all segments, those of the most bits first: the lanes of a warp then have about the
-  /// same work. Call it once, after the last `add`.
+  /// Returns all segments, sorted from the most to the fewest bits: the lanes of a warp then have
+  /// about the same work. Call it once, after the last `add`.
   std::span<const CropScan::Segment> sorted();
 
  private:
-  /// The state before the next MCU. The bit counts in the copied bytes.
+  /// The state before the next MCU. `bit` is a position in the copied bytes.
   struct Place {
     std::size_t bit = 0;
     std::array<std::uint16_t, 3> predictors{};

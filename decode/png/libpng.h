@@ -12,9 +12,10 @@
 
 namespace millrace {
 
-/// libpng's reader. Its errors become a bad `Status`. It prints nothing. It skips all chunks that
-/// do not affect pixels (text, profiles, transparency ...) but checks their checksums. After a bad
-/// `Status` only `open` and `end` may be called. Not for two threads at once.
+/// Wrapper of libpng's reader. libpng's errors become a bad `Status`. Nothing is printed. It skips
+/// all chunks that do not affect pixels (text, profiles, transparency ...) but checks their
+/// checksums. After a bad `Status` only `open` and `end` may be called. Not for two threads at
+/// once.
 class Libpng {
  public:
   Libpng() = default;
@@ -22,16 +23,16 @@ class Libpng {
   Libpng(const Libpng&) = delete;
   Libpng& operator=(const Libpng&) = delete;
 
-  /// Reads up to the pixels. The bytes must outlive all calls up to `end`.
+  /// Reads the chunks before the pixels. The bytes must outlive all calls up to `end`.
   Status open(std::span<const std::byte> encoded);
-  /// Begins output of 3 bytes a pixel. For grey of 16 bits it is 2 bytes a pixel, the higher byte
-  /// first.
+  /// Begins output of RGB with 3 bytes per pixel. 16-bit grey has 2 bytes per pixel instead, the
+  /// higher byte first.
   Status start();
-  /// Begins output of the values of grey or of a palette, as in Pillow: a byte a pixel, or 2 for 16
+  /// Begins output of grey values or palette indices, as in Pillow: 1 byte per pixel, or 2 for 16
   /// bits, the higher byte first. Grey of 2 and 4 bits is scaled to 0 to 255.
   Status start_values();
-  /// Reads the next row to a buffer of the whole width; nullptr drops the row. An interlaced image
-  /// has its rows pass by pass, with each pass's number of rows and row length.
+  /// Reads the next row to a buffer of the whole width; nullptr drops the row. The rows of an
+  /// interlaced image come pass by pass. Each pass has its own number of rows and row length.
   Status read_row(std::uint8_t* row);
   /// Reads the data after the last row, up to the image's end.
   Status finish();

@@ -6,12 +6,13 @@
 
 namespace millrace {
 
-/// The pixels of an image that a pass holds (PNG, third edition, 8.2: Adam7).
+/// The grid of the pixels that a pass holds (PNG, third edition, 8.2: Adam7): its first column and
+/// row, and the distances between its columns and rows.
 struct PngPass {
   int left, top, across, down;
 
-  /// Returns the pass's columns; 0 or less if the image is too narrow. `rows` does the same for its
-  /// rows.
+  /// Returns the number of the pass's columns; 0 or less if the image is too narrow. `rows` does
+  /// the same for its rows.
   int columns(int width) const { return (width - left + across - 1) / across; }
   int rows(int height) const { return (height - top + down - 1) / down; }
 };

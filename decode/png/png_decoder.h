@@ -9,10 +9,11 @@ namespace millrace {
 
 /// Decodes PNG by libpng, row by row, down to the region's last row. Interlaced images are decoded
 /// pass by pass, each down to its last row in the region. Only the region's pixels are kept. They
-/// equal Pillow's `convert("RGB")`: alpha and tRNS are dropped. Of 16 bits the higher 8 are used,
-/// but grey of 16 bits is clamped to 255. Gamma and profiles are ignored. Colours that a palette
-/// lacks are black (Pillow 13; grey before that version). A wrong checksum makes the image bad if
-/// its chunk is read to the end. Those are the chunks before the one in which the region ends.
+/// equal Pillow's `convert("RGB")`: alpha and tRNS are dropped. 16-bit colours keep their higher 8
+/// bits; 16-bit grey is clamped to 255. Gamma and profiles are ignored. Colours that a palette
+/// lacks are black (Pillow 13; grey before that version). A chunk's wrong checksum makes the image
+/// bad if the chunk is read to its end. This holds for the chunks before the one in which the
+/// region ends.
 class PngDecoder final : public RasterDecoder {
  public:
   using RasterDecoder::RasterDecoder;

@@ -9,8 +9,9 @@
 namespace millrace {
 
 /// The properties that the chunks of a PNG state (PNG, third edition), without decoding. The
-/// orientation is that of its last eXIf chunk, at any position, as in Pillow. Without such a chunk
-/// it is that of ImageMagick's text "Raw profile type exif"; if EXIF has none, that of XMP.
+/// orientation comes from the last eXIf chunk, at any position, as in Pillow. Without such a chunk
+/// it comes from ImageMagick's text "Raw profile type exif". If EXIF states none, it comes from
+/// XMP.
 struct PngInfo : ImageInfo {
   enum class Colour { grey, rgb, palette, grey_alpha, rgb_alpha };
 
@@ -18,7 +19,7 @@ struct PngInfo : ImageInfo {
   bool interlaced = false;
 };
 
-/// Reads these chunks. Returns a bad status, with the reason, if they are corrupt or truncated
+/// Reads the properties. Returns a bad status, with the reason, if they are corrupt or truncated
 /// before the first chunk of pixels. Checksums are not verified. The bytes must begin with a PNG's
 /// signature.
 Status read_png_info(std::span<const std::byte> encoded, PngInfo& info);

@@ -16,12 +16,12 @@ struct PngText {
   bool compressed = false;
 };
 
-/// Reads a chunk by its name and data. nullopt if it is not text, or malformed.
+/// Parses a chunk with this name and data. Returns nullopt if it is not a text chunk, or malformed.
 std::optional<PngText> read_png_text(std::string_view name, std::span<const std::byte> data);
 
-/// Returns the text of a chunk; in `memory` if it is compressed. Empty if its compressed data are
-/// corrupt, or longer than a mebibyte, the size that Pillow accepts. A truncated stream gives its
-/// beginning.
+/// Returns the text of a chunk. A compressed text is inflated into `memory`. Empty if the
+/// compressed data are corrupt, or inflate to more than 1 MiB, Pillow's limit. A truncated stream
+/// gives the beginning of the text.
 std::span<const std::byte> plain_text(const PngText& text, std::vector<std::byte>& memory);
 
 /// Returns the bytes of a "Raw profile", as ImageMagick writes it: two lines, then the count of

@@ -5,10 +5,10 @@
 
 namespace millrace {
 
-/// Reads the pixels of binary PGM and PPM files (P5 and P6 of netpbm's pgm(5) and ppm(5)) of 8 bits
-/// a sample: a maximal value of 255. Comments may stand anywhere before the pixels and end with
-/// their line. A file of several images gives the first one. Netpbm's other formats are bad; the
-/// reason has their name. The view of a P6 points into the encoded bytes.
+/// Reads the pixels of binary PGM and PPM files (P5 and P6 of netpbm's pgm(5) and ppm(5)) with a
+/// maximal value of 255. Comments may occur anywhere before the pixels and end with their line. Of
+/// a file with several images the first one is read. Netpbm's other formats give a bad status that
+/// names the format. The view of a P6 points into the encoded bytes.
 class PnmDecoder final : public RasterDecoder {
  public:
   using RasterDecoder::RasterDecoder;

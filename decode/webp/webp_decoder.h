@@ -6,10 +6,10 @@
 
 namespace millrace {
 
-/// Decodes WebP by libwebp. An animation gives its first frame, on a black canvas. Pixels equal
-/// those of a whole decode, and those of Pillow's `convert("RGB")` with the same libwebp: alpha is
-/// dropped. Lossy images are decoded only inside the region and only down to its end. Lossless ones
-/// are decoded as a whole.
+/// Decodes WebP by libwebp. Of an animation it decodes the first frame, on a black canvas. Pixels
+/// equal those of a whole decode, and those of Pillow's `convert("RGB")` with the same libwebp:
+/// alpha is dropped. Lossy images are decoded only inside the region and only down to its end.
+/// Lossless ones are decoded as a whole.
 class WebpDecoder final : public RasterDecoder {
  public:
   using RasterDecoder::RasterDecoder;
@@ -21,7 +21,7 @@ class WebpDecoder final : public RasterDecoder {
   Status read_all() override;
 
  private:
-  /// Decodes a part of the frame, which must come from `decoded_part`.
+  /// Decodes a part of the frame. The part must come from `decoded_part`.
   Status read_part(const Region& part, std::uint8_t* pixels) const;
 
   WebpInfo info_;

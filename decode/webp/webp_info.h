@@ -9,7 +9,7 @@
 namespace millrace {
 
 /// The properties that the chunks of a WebP state (WebP container specification, RFC 9649), without
-/// decoding. The orientation is that of its EXIF or XMP chunk, if its header announces one.
+/// decoding. The orientation comes from the EXIF or XMP chunk, if the header announces one.
 struct WebpInfo : ImageInfo {
   bool lossless = false;
   bool alpha = false;
@@ -20,8 +20,8 @@ struct WebpInfo : ImageInfo {
   Region frame;
 };
 
-/// Reads these chunks. Returns a bad status, with the reason, if they are corrupt up to the first
-/// image, or if the file is shorter than it states. The bytes must have a WebP's "WEBP".
+/// Reads the properties. Returns a bad status, with the reason, if the chunks up to the first image
+/// are corrupt, or if the file is shorter than it states. Bytes 8 to 11 must be "WEBP".
 Status read_webp_info(std::span<const std::byte> encoded, WebpInfo& info);
 
 }  // namespace millrace
