@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The instructions of AVX-512 that Highway does not offer. For sources outside the unity build.
+// The instructions of AVX-512 that Highway does not offer. Included only by sources outside the
+// unity build.
 #pragma once
 
 namespace millrace::jpeg {
@@ -22,7 +23,7 @@ bool has_vbmi2();
 #pragma GCC diagnostic pop
 #endif
 
-/// Compiles a function for the instruction sets that `has_vbmi2` asks for.
+/// Compiles a function for the instruction sets that `has_vbmi2` checks.
 #define MILLRACE_VBMI2   \
   __attribute__((target( \
       "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vnni,bmi,bmi2,popcnt")))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the bits of a block. Included once for each instruction set.
+// Functions that decode or skip the bits of a block. Included once for each instruction set.
 #if defined(MILLRACE_JPEG_BLOCKS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MILLRACE_JPEG_BLOCKS_INL_H
 #undef MILLRACE_JPEG_BLOCKS_INL_H
@@ -39,7 +39,7 @@ HWY_INLINE void refill(ScanBits& bits) {
   bits.count = count | 56;
 }
 
-/// Drops bits. `amount` may have any bits above its low byte.
+/// Drops as many bits as the low byte of `amount` states. Its higher bits are ignored.
 HWY_INLINE void consume(ScanBits& bits, std::uint32_t amount) {
   bits.buffer <<= amount & 63;
   bits.count -= amount;
@@ -64,7 +64,7 @@ HWY_INLINE std::int32_t take_value(ScanBits& bits, std::uint32_t length) {
   return value;
 }
 
-/// Returns the value of the last `length` bits of an entry's bits.
+/// Returns the value in the last `length` of the bits that a table's entry covers.
 HWY_INLINE std::int32_t value_at_end(const ScanBits& bits, std::uint32_t entry,
                                      std::uint32_t length) {
   return value_of(bits.buffer << ((entry & 0xFF) - length), length);
@@ -87,7 +87,7 @@ HWY_INLINE bool take_difference(ScanBits& bits, const DcTable& table, std::int32
   return true;
 }
 
-/// One symbol of AC coefficients. `zigzag_index` is the coefficient's place if it has a value.
+/// One symbol of AC coefficients. `zigzag_index` is that of the coefficient, if the symbol has one.
 struct Symbol {
   enum Kind { coefficient, end_of_block, invalid };
   ScanBits rest;
@@ -96,9 +96,9 @@ struct Symbol {
   Kind kind;
 };
 
-/// Takes any symbol that follows the coefficient at `zigzag_index`. Any number of bits may be left
-/// before. At least 56 are left after a value. Arguments and result are passed by value, since
-/// variables with an address are not kept in registers.
+/// Takes any symbol that follows the coefficient at `zigzag_index`. The buffer may have any number
+/// of bits before the call. After a coefficient it has at least 56. Arguments and result are passed
+/// by value, since variables with an address are not kept in registers.
 inline HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table,
                                        std::uint32_t zigzag_index) {
   refill(bits);
@@ -129,7 +129,7 @@ inline HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table,
           zigzag_index > last_zigzag_index ? Symbol::invalid : Symbol::coefficient};
 }
 
-/// Ensures that the bits of a block can be taken. Returns false past the scan's end.
+/// Ensures that the bits of a block can be taken. Returns false after the scan's end.
 HWY_INLINE bool ensure(ScanBytes& bytes, ScanBits& bits) {
   if (bits.next < bytes.limit()) [[likely]]
     return true;
@@ -141,8 +141,9 @@ HWY_INLINE bool ensure(ScanBytes& bytes, ScanBits& bits) {
 
 enum class BlockStep { more, end_of_block, invalid };
 
-/// Takes one coefficient in the most frequent case. Returns false in the other cases, without
-/// taking bits. At least `AcTable::index_bits` bits must be left.
+/// Takes one coefficient in the most frequent case: its bits fit into the table's index, and it is
+/// not the block's last one. Returns false in the other cases, without taking bits. At least
+/// `AcTable::index_bits` bits must be left.
 HWY_INLINE bool take_coefficient(ScanBits& bits, const AcTable& table, std::int16_t* block,
                                  std::uint32_t& zigzag_index) {
   const std::uint32_t entry = look_up(table, bits);
@@ -164,9 +165,9 @@ HWY_INLINE BlockStep take_other(ScanBits& bits, const AcTable& table, std::int16
     return BlockStep::end_of_block;
   }
   // The shift differs from the one in `take_coefficient` on purpose: with equal code, a compiler
-  // would compute both there, for every coefficient.
+  // would compute this one there too, for every coefficient.
   const std::uint32_t next = zigzag_index + (entry << 17 >> 25);
-  // A value that does not fit into the index: one of thirty coefficients.
+  // A value that does not fit into the index: about one coefficient in thirty.
   if ((entry & AcTable::other << 8) != 0) {
     if ((entry & 0xFF) != 0 && next < last_zigzag_index) [[likely]] {
       refill(bits);
@@ -205,8 +206,8 @@ HWY_INLINE bool decode_coefficients(ScanBits& bits, const AcTable& table, std::i
   }
 }
 
-/// Skips symbols in the most frequent case, as `take_coefficient` takes one. At least
-/// `SkipTable::most_bits` bits must be left.
+/// Skips symbols in the most frequent case. Returns false in the other cases, like
+/// `take_coefficient`. At least `SkipTable::most_bits` bits must be left.
 HWY_INLINE bool skip_symbols(ScanBits& bits, const SkipTable& skip, std::uint32_t& zigzag_index) {
   const std::uint32_t entry = look_up(skip, bits);
   const std::uint32_t next = zigzag_index + (entry >> 8);
@@ -224,13 +225,13 @@ HWY_INLINE BlockStep skip_other(ScanBits& bits, const AcTable& table, const Skip
   const auto moved = entry >> 8;
   const bool has_end = (moved & SkipTable::end) != 0;
   const std::uint32_t last = zigzag_index + moved - (has_end ? SkipTable::end : 0);
-  // An end must follow a place before the last one.
+  // An end of block is only valid before the last coefficient.
   if (moved < SkipTable::other &&
       (has_end ? last < last_zigzag_index : last == last_zigzag_index)) {
     consume(bits, entry);
     return BlockStep::end_of_block;
   }
-  // A single symbol: the entry has no symbols, or one of them ends the block.
+  // Takes a single symbol: the entry has none, or the block ends before the entry's last symbol.
   const std::uint32_t single = look_up(table, bits);
   const std::uint32_t next = zigzag_index + (single >> 8 & 0xFF);
   if (next <= last_zigzag_index) [[likely]] {
@@ -260,8 +261,8 @@ HWY_INLINE bool skip_coefficients(ScanBits& bits, const AcTable& table, const Sk
   }
 }
 
-/// Decodes a block's AC coefficients up to the place `limit`, which is below the last one, and
-/// skips the others. Returns false if they are corrupt.
+/// Decodes a block's AC coefficients up to the zigzag index `limit`, which is below 63, and skips
+/// the others. Returns false if they are corrupt.
 HWY_INLINE bool decode_first_coefficients(ScanBits& bits, const AcTable& table,
                                           const SkipTable& skip, std::uint32_t limit,
                                           std::int16_t* block) {
@@ -282,7 +283,7 @@ HWY_INLINE bool decode_first_coefficients(ScanBits& bits, const AcTable& table,
       consume(bits, entry);
       return true;
     }
-    if ((entry >> 8 & AcTable::other) == 0) break;  // the rest lies after the limit
+    if ((entry >> 8 & AcTable::other) == 0) break;  // the next one lies after the limit
     const Symbol symbol = take_symbol(bits, table, zigzag_index);
     bits = symbol.rest;
     if (symbol.kind == Symbol::invalid) return false;

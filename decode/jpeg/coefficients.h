@@ -15,7 +15,7 @@
 namespace millrace::jpeg {
 
 /// Four blocks side by side, in rows. Each row has the four blocks' 8 coefficients, one block after
-/// the other. So a vector of any width takes the same row of whole blocks.
+/// the other. So a vector register of any width holds the same row of one or more whole blocks.
 struct alignas(64) BlockGroup {
   static constexpr int blocks = 4;
   static constexpr int row_values = blocks * block_side;
@@ -23,8 +23,8 @@ struct alignas(64) BlockGroup {
   std::array<std::int16_t, static_cast<std::size_t>(row_values) * block_side> values;
 };
 
-/// The place in a group of each coefficient of a block, from the block's first one on. The index is
-/// the place in the zigzag order (T.81, figure A.6).
+/// Maps each zigzag index (T.81, figure A.6) to the coefficient's offset in a group, counted from
+/// the block's first coefficient.
 inline constexpr std::array<std::uint8_t, 64> zigzag_offsets = [] {
   std::array<std::uint8_t, 64> offsets{};
   int row = 0;
@@ -70,7 +70,7 @@ class CoefficientRow {
   static int groups_of(int blocks) {
     return (blocks + BlockGroup::blocks - 1) / BlockGroup::blocks;
   }
-  /// Reserves memory for `mcus` MCUs of a frame.
+  /// Lays the row out for `mcus` MCUs of a frame, and reserves memory.
   void shape(const Frame& frame, int mcus) {
     component_count_ = frame.component_count;
     std::size_t of_mcu = 0;

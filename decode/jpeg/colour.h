@@ -6,7 +6,7 @@
 
 namespace millrace::jpeg {
 
-/// Limit on samples that may be read, and pixels that may be written, after a row's width.
+/// Maximal number of samples that are read, and of pixels that are written, after a row's width.
 inline constexpr std::size_t row_slack = 64;
 
 /// Makes a row of `width` RGB pixels from rows of Y, Cb and Cr, as libjpeg-turbo does, to the bit.
@@ -14,7 +14,7 @@ inline constexpr std::size_t row_slack = 64;
 void ycc_to_rgb(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr,
                 std::uint8_t* rgb, std::size_t width);
 
-/// Does the same with AVX-512, where `has_vbmi2`.
+/// Does the same with AVX-512. Call it only if `has_vbmi2()`.
 void ycc_to_rgb_vbmi(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr,
                      std::uint8_t* rgb, std::size_t width);
 

@@ -13,34 +13,34 @@
 
 namespace millrace::jpeg {
 
-/// The entropy stage. It goes over the MCUs of a scan in their order. It decodes the coefficients
-/// of some MCUs and skips the others with less work. A call returns false for data that no valid
+/// The entropy stage. It processes the MCUs of a scan in order: it decodes the coefficients of
+/// some, and skips the others, which is faster. A call returns false for data that no valid
 /// baseline JPEG has; libjpeg-turbo must then decode the image. One thread at a time.
 class EntropyDecoder {
  public:
   /// Begins with the frame's first MCU. The frame must outlive the following calls. `skipped` is
-  /// the approximate number of MCUs that will be skipped: tables for that are made if they save
-  /// time. Coefficients of a component after its last place, in the zigzag order, are skipped. An
+  /// the approximate number of MCUs that will be skipped: tables for skipping are made if they save
+  /// time. A component's coefficients after its entry of `last_zigzag_indices` are skipped. An
   /// index, if given, must outlive the following calls, too. `aim` then seeks by its points, and
-  /// tiles after its last one are noted. Returns false for bad Huffman tables.
+  /// the points of the tiles after them are recorded. Returns false for bad Huffman tables.
   bool begin(const Frame& frame, std::int64_t skipped,
              std::array<int, 3> last_zigzag_indices = {63, 63, 63}, SeekIndex* index = nullptr);
 
-  /// Aims at the `mcus` MCUs, none or some of one row, from number `first` on. `first` is at or
-  /// after the next MCU. The following calls skip the MCUs before `first` and decode the others
-  /// into `row`, which must be shaped for them. The index may let them begin further on; without an
-  /// index, a restart marker may. Returns false where the index has a bad position, or the data
-  /// decoded so far is corrupt.
+  /// Chooses the `mcus` MCUs to decode, from number `first` on, all in one row; `mcus` may be 0.
+  /// `first` must not be before the next MCU. The following calls skip the MCUs before `first` and
+  /// decode the chosen ones into `row`, which must be shaped for them. A point of the index, or
+  /// without an index a restart marker, may shorten the skipping. Returns false if the index has a
+  /// bad position, or if the data decoded so far is corrupt.
   bool aim(std::int64_t first, int mcus, CoefficientRow& row);
-  /// Returns the next run of the current aim, open. The run before must not be open any more.
-  /// nullptr if all is done, or the scan is corrupt.
+  /// Returns the next run of the current aim; its state is `open`. The run before must no longer be
+  /// open. Returns nullptr if the aim is done or the scan is corrupt.
   McuRun* next_run();
   /// Does the remaining work of the current aim.
   bool finish();
-  /// Returns whether `decode_two` may be called for the `mcus` MCUs from `second` on and as many of
-  /// the row before. With an index, it must have these MCUs, and no row may have a restart marker
-  /// within it. Without one, each row must be a segment between restart markers. All coefficients
-  /// must be wanted.
+  /// Returns whether `decode_two` may be called for the `mcus` MCUs from `second` on and those
+  /// above them. With an index: the index has these MCUs, and no restart marker lies inside a row.
+  /// Without an index: each row is a segment between restart markers. In both cases no coefficients
+  /// are skipped.
   bool can_take_two(std::int64_t second, int mcus);
   /// Decodes `mcus` MCUs of a row and of a later one interleaved, which takes less time than one
   /// after the other. The next MCU is then the one after those of the later row.
@@ -52,7 +52,7 @@ class EntropyDecoder {
   bool is_at_end();
   /// Returns whether stray bytes were skipped between an MCU and the marker after it.
   bool skipped_stray_bytes() const { return skipped_stray_bytes_; }
-  /// Adds the noted points to the index. Call it when all decoded data is known to be valid.
+  /// Adds the recorded points to the index. Call it when all decoded data is known to be valid.
   void extend_index();
 
  private:
@@ -85,7 +85,7 @@ class EntropyDecoder {
   /// The run of the `run_mcus_` MCUs from `done_` on.
   McuRun run_;
   std::int64_t run_mcus_ = 0;
-  /// The run of the other one of two rows.
+  /// The run of the second row in `decode_two`.
   McuRun second_run_;
   bool skipped_stray_bytes_ = false;
   /// MCUs up to the next restart marker, and the number of that marker.
@@ -94,7 +94,7 @@ class EntropyDecoder {
   /// Offsets in the scan of the segments between restart markers, as far as they are known.
   std::vector<std::size_t> segments_;
   SeekIndex* index_ = nullptr;
-  /// The points of the tiles from MCU `noted_from_` on.
+  /// Recorded points: those of the tiles from MCU `noted_from_` on.
   std::vector<SeekPoint> noted_;
   SeekPoint* next_noted_ = nullptr;
   std::int64_t noted_from_ = 0;

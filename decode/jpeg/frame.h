@@ -25,9 +25,9 @@ struct Component {
   int ac_table = 0;
 };
 
-/// A JPEG as our own stages decode it, as its header states it: a baseline JPEG of one scan, or a
-/// progressive one. It has 1 component (grey) or 3 (YCbCr). The first component may have twice the
-/// others' resolution across and down.
+/// The properties of a JPEG that our own stages decode, from its header. It is a baseline JPEG of
+/// one scan, or a progressive one. It has 1 component (grey) or 3 (YCbCr). The first component may
+/// have twice the others' resolution across and down.
 struct Frame {
   int width = 0;
   int height = 0;
@@ -50,24 +50,24 @@ struct Frame {
   bool has_restarts_in_rows() const {
     return restart_interval > 0 && restart_interval <= mcus_across;
   }
-  /// Indexed by their numbers in the file; for baseline.
+  /// The Huffman codes of a baseline JPEG, indexed by their numbers in the file.
   std::array<HuffmanCode, 4> dc_codes{};
   std::array<HuffmanCode, 4> ac_codes{};
   /// The file from the first scan's first byte of entropy-coded data to the file's end.
   std::span<const std::uint8_t> scan;
 };
 
-/// Returns a Huffman table that libjpeg has read.
+/// Converts a Huffman table that libjpeg has read.
 HuffmanCode code_of(const JHUFF_TBL& table);
 
-/// Takes size, sampling and quantisation tables from a header that libjpeg has read up to its first
-/// scan, of whatever scans. Returns nullptr, or, for a JPEG that our own pixel stage does not
-/// decode, the name of its decoder with the reason.
+/// Sets size, sampling and quantisation tables from a header that libjpeg has read up to its first
+/// scan. The scans may be of any kind. Returns nullptr on success. If our own pixel stage does not
+/// decode the JPEG, returns the name of its decoder with the reason.
 const char* read_layout(const jpeg_decompress_struct& image, Frame& frame);
 
-/// Takes the frame from a header that libjpeg has read up to its first scan. Returns nullptr, or,
-/// for a JPEG that our own stages do not decode, the name of its decoder with the reason:
-/// "libjpeg-turbo (arithmetic coding)".
+/// Sets the whole frame from a header that libjpeg has read up to its first scan. Returns nullptr
+/// on success. If our own stages do not decode the JPEG, returns the name of its decoder with the
+/// reason: "libjpeg-turbo (arithmetic coding)".
 const char* read_frame(const jpeg_decompress_struct& image, Frame& frame);
 
 }  // namespace millrace::jpeg

@@ -45,7 +45,7 @@ constexpr int stored_value(unsigned stored, int bits) {
 /// Finds symbols one by one, for codes that are too long for a table.
 class LongCodes {
  public:
-  /// Returns false if the counts do not make a code.
+  /// Returns false if the counts are not those of a valid code.
   bool set(const HuffmanCode& code);
 
   /// Returns the symbol of the code at the highest bits of `bits`, and the code's length. The
@@ -74,7 +74,7 @@ struct DcTable {
   static constexpr int index_bits = 9;
   static constexpr int most_bits = 11;
 
-  /// Returns false if it is not a code, or has symbols that differences of 8-bit samples do not
+  /// Returns false if `code` is invalid, or has symbols that differences of 8-bit samples do not
   /// have.
   bool set(const HuffmanCode& code);
 
@@ -82,12 +82,12 @@ struct DcTable {
   LongCodes long_codes;
 };
 
-/// Table for AC coefficients, one per entry: - bits 0 to 7: the number of bits to take, including
-/// those of the value; - bits 8 to 15: the distance of its place from the one before (1 to 16),
-/// plus `other` if the value
-///   does not fit into the index; or `end`;
+/// Table for AC coefficients. An entry describes one coefficient, or the end of a block:
+/// - bits 0 to 7: the number of bits to take, including those of the value
+/// - bits 8 to 15: the distance of its zigzag index from the one before (1 to 16). `other` is added
+///   if the value does not fit into the index. The end of a block is `end`
 /// - bits 16 to 31: the value, as an int16; with `other`, the value's number of bits. Sixteen zeros
-///   are a coefficient of 0.
+///   are a coefficient of 0
 /// The remaining entries are `long_code` and `unsound`. `long_code` means a code that does not fit
 /// into the index or does not exist. `unsound` means a symbol that a valid scan does not have.
 struct AcTable {
@@ -104,17 +104,16 @@ struct AcTable {
 };
 
 /// Table to skip AC coefficients. An entry has all symbols whose codes are complete in the index.
-/// Low byte: the number of their bits, at most `most_bits`; the last symbol's value need not fit
-/// into the index. High byte: the distance of the last symbol's place from the place before the
-/// first one, plus `end` if the block ends with it. The high byte is `other` if the index has no
-/// complete symbol.
+/// Low byte: the number of their bits, at most `most_bits`. The last symbol's value need not fit
+/// into the index. High byte: how far the symbols advance the zigzag index, plus `end` if the block
+/// ends with the last one. The high byte is `other` if the index has no complete symbol.
 struct SkipTable {
   static constexpr int index_bits = 11;
   static constexpr int most_bits = 14;
   static constexpr unsigned end = 64;
   static constexpr unsigned other = 128;
 
-  /// The code must be one for which `AcTable::set` has returned true.
+  /// `AcTable::set` must have returned true for the code.
   void set(const HuffmanCode& code);
 
   std::array<std::uint16_t, std::size_t{1} << index_bits> entries;

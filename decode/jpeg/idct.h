@@ -28,7 +28,7 @@ class StepsOfGroup {
 /// Transforms `count` groups of quantised coefficients to samples: eight rows, `stride` bytes
 /// apart, of 32 samples for each group. The samples equal those of libjpeg-turbo's slow integer
 /// transform (jidctint: C. Loeffler, A. Ligtenberg, G. Moschytz, "Practical Fast 1-D DCT Algorithms
-/// with 11 Multiplications", 1989) in its x86 vector code, to the bit. That holds for any
+/// with 11 Multiplications", 1989) in its x86 vector code, to the bit. This holds for any
 /// coefficients: 16-bit sums wrap around where those of libjpeg-turbo do.
 void inverse_transform(const BlockGroup* groups, int count, const StepsOfGroup& steps,
                        std::uint8_t* samples, std::size_t stride);
@@ -39,11 +39,10 @@ void inverse_transform(const BlockGroup* groups, int count, const StepsOfGroup& 
 void inverse_transform_reduced(const BlockGroup* groups, int count, const StepsOfGroup& steps,
                                int side, std::uint8_t* samples, std::size_t stride);
 
-/// Returns the last place, in the zigzag order, of the coefficients that a transform of `side`
-/// points uses.
+/// Returns the last zigzag index of the coefficients that a transform of `side` points uses.
 inline int last_place_of(int side) { return side == 8 ? 63 : side == 4 ? 24 : side == 2 ? 4 : 0; }
 
-/// Does what `inverse_transform` does in plain code, for one block of a group.
+/// Does in plain code what `inverse_transform` does, for one block of a group.
 void inverse_transform_plain(const std::int16_t* block, const std::int16_t* steps,
                              std::uint8_t* samples, std::size_t stride);
 

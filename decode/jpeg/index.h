@@ -15,14 +15,14 @@
 
 namespace millrace::jpeg {
 
-/// The state that the entropy stage needs to continue with an MCU.
+/// The state that the entropy stage needs to start at an MCU.
 struct SeekPoint {
   /// Bits of the scan before the MCU, including stuffed zeros and markers. An MCU after a restart
   /// marker begins after the marker.
   std::uint64_t bit = 0;
   /// The DC coefficients before the MCU, by component, modulo 2^16.
   std::array<std::uint16_t, 3> predictors{};
-  /// The blocks from here on that belong to an end of band. Only in scans of progressive JPEGs.
+  /// Number of blocks from here on that an end of band covers. Only in scans of progressive JPEGs.
   std::uint16_t run = 0;
 
   friend bool operator==(const SeekPoint&, const SeekPoint&) = default;
@@ -54,7 +54,7 @@ struct Tiles {
 };
 
 /// The points of an image's tiles, from the first tile to the last known one. For a progressive
-/// JPEG those of its scans (`progressive/scan_index.h`).
+/// JPEG: the points of its scans (`progressive/scan_index.h`).
 struct SeekIndex {
   IndexPoints of = IndexPoints::tiles;
   std::vector<SeekPoint> points{};
@@ -72,7 +72,7 @@ struct SeekIndex {
 ///              predictors by component.
 ///     the other points, bit by bit from each byte's highest bit on, each column by column.
 ///     4 bytes  the low half of the XXH3-64 of all bytes before.
-/// The column of bits has the difference from the point before. The other columns have the
+/// The column of bits holds the differences from the point before. The other columns hold the
 /// predictor's difference d from the point before, modulo 2^16 and not below -2^15. It is stored as
 /// 2d, or as -2d - 1 if d is negative. A number n is a Rice code with the column's parameter k: n
 /// >> k ones (at most 23), a zero, the lowest k bits of n. A larger n is 24 ones and n in 32 bits.
@@ -80,9 +80,9 @@ struct SeekIndex {
 void pack_index(const SeekIndex& index, int components, std::uint64_t jpeg,
                 std::vector<std::byte>& packed);
 
-/// Reads an index for `frame` from any bytes. Returns false if they are not an index of the JPEG
-/// with the checksum `jpeg`, or if such a scan cannot have this index. `index` then has no points
-/// and keeps its granularity.
+/// Reads an index for `frame` from untrusted bytes. Returns false if they are not an index of the
+/// JPEG with the checksum `jpeg`, or if the frame's scan cannot have this index. `index` then has
+/// no points and keeps its granularity.
 bool unpack_index(std::span<const std::byte> packed, const Frame& frame, std::uint64_t jpeg,
                   SeekIndex& index);
 

@@ -25,16 +25,16 @@ struct BlockArray {
   unsigned down = 0;
 };
 
-/// libjpeg-turbo's decompressor. Its errors, and the warnings that cost pixels, become a bad
-/// `Status`. It prints nothing. No state of one image reaches the next one. After a bad `Status`
-/// only `open` and `end` may be called. Not for two threads at once.
+/// Wrapper of libjpeg-turbo's decompressor. Its errors, and the warnings that mean wrong pixels,
+/// become a bad `Status`. Nothing is printed. No state of one image affects the next one. After a
+/// bad `Status` only `open` and `end` may be called. Not for two threads at once.
 class Libjpeg {
  public:
-  /// Limit on an image's scans: each scan of a few bytes makes libjpeg walk over the whole image.
+  /// Limit on an image's scans: even a scan of a few bytes makes libjpeg process the whole image.
   /// Usual encoders write about ten scans.
   static constexpr int max_scans = 200;
 
-  /// Images of more than `max_scan_pixels` pixels times scans are bad, too. Throws
+  /// Images whose pixels times scans exceed `max_scan_pixels` are bad, too. Throws
   /// `std::bad_alloc`.
   explicit Libjpeg(std::uint64_t max_scan_pixels);
   ~Libjpeg();
@@ -49,8 +49,8 @@ class Libjpeg {
   /// Restricts the output to the columns from `left` to before `left + width`. `left` moves to the
   /// beginning of its block, and `width` grows accordingly.
   Status crop(unsigned& left, unsigned& width);
-  /// Returns whether `crop` gives the pixels of the whole image at 1/`reduction` of its resolution;
-  /// known from `open` on. libjpeg-turbo miscounts the columns of a reduced image in which a
+  /// Returns whether, at 1/`reduction` of the resolution, `crop` gives the pixels of the whole
+  /// image. Call it after `open`. libjpeg-turbo miscounts the columns of a reduced image in which a
   /// component has four samples in an MCU's row or column. Some columns are then wrong or
   /// unwritten.
   bool crops_exactly(unsigned reduction) const {
@@ -73,18 +73,19 @@ class Libjpeg {
   /// end. libjpeg does not report those in its bit buffer, up to 8 before each marker.
   bool skipped_stray_bytes() const { return skipped_stray_bytes_; }
 
-  /// Returns libjpeg's description of the image, from `open` on; the output's size from `start` on.
+  /// Returns libjpeg's description of the image. It is valid after `open`, its output size after
+  /// `start`.
   const jpeg_decompress_struct& image() const { return handle_; }
-  /// Returns whether libjpeg smooths between blocks; known from `start` on. It does where a
-  /// progressive image's scans leave out precision.
+  /// Returns whether libjpeg smooths between blocks. It does if a progressive image's scans leave
+  /// out bits of coefficients. Call it after `start`.
   bool smooths() const;
   bool has_multiple_scans() const;
-  /// Returns the memory that `start` takes for all coefficients of an image of several scans; 0 for
-  /// one scan.
+  /// Returns the bytes of memory that `start` takes for all coefficients of an image of several
+  /// scans; 0 for one scan.
   std::uint64_t coefficient_bytes() const {
     return has_multiple_scans() ? all_coefficient_bytes() : 0;
   }
-  /// Returns the memory that all coefficients of an image take.
+  /// Returns the bytes of memory that all coefficients of an image take.
   std::uint64_t all_coefficient_bytes() const;
 
  private:
@@ -107,7 +108,7 @@ class Libjpeg {
   bool skip_stray_bytes();
   /// Makes libjpeg's object. If this throws, the destructor frees what libjpeg has allocated.
   void create();
-  /// Tag of the constructor without libjpeg's object.
+  /// Tag of the constructor that does not make libjpeg's object.
   struct Empty {};
   Libjpeg(std::uint64_t max_scan_pixels, Empty) : max_scan_pixels_(max_scan_pixels) {}
 
@@ -119,7 +120,7 @@ class Libjpeg {
   Failure failure_{};
   const unsigned char* begin_ = nullptr;
   bool skipped_stray_bytes_ = false;
-  /// Restart markers since libjpeg last reported stray bytes.
+  /// Number of restart markers since libjpeg last reported stray bytes.
   std::int64_t unreported_restarts_ = 0;
   jpeg_progress_mgr progress_{};
   decltype(jpeg_memory_mgr::alloc_small) allocate_ = nullptr;

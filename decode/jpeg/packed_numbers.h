@@ -47,13 +47,14 @@ inline bool has_checksum(std::span<const std::byte> packed) {
   return take_bytes(body.data() + body.size(), checksum_bytes) == checksum_of(body);
 }
 
-/// A number with more ones than a Rice code may have is this many ones, and then the plain number.
+/// If a number's Rice code would begin with this many ones or more, it is replaced: by this many
+/// ones and the plain number.
 inline constexpr unsigned most_rice_ones = 24;
 inline constexpr unsigned plain_rice_bits = 32;
 /// The most bits that a number takes.
 inline constexpr unsigned most_rice_bits = most_rice_ones + plain_rice_bits;
 
-/// A number as a Rice code. If the code has too many ones, only `is_plain` has a meaning.
+/// A number as a Rice code. If the code has too many ones, only `is_plain` is valid.
 struct RiceCode {
   RiceCode(std::uint32_t number, unsigned parameter) {
     const std::uint32_t ones = number >> parameter;
@@ -74,7 +75,7 @@ class RiceWriter {
   /// The memory must have 8 bytes more than are written.
   explicit RiceWriter(std::byte* to) : to_(to) {}
 
-  /// Writes each number with the parameter at its place.
+  /// Writes each number with its own parameter.
   template <std::size_t count>
   void put_numbers(const std::array<std::uint32_t, count>& numbers,
                    const std::array<unsigned, count>& parameters) {
@@ -107,7 +108,7 @@ class RiceWriter {
     held_ <<= count_ / 8 * 8;
     count_ %= 8;
   }
-  /// Returns the place of the next whole byte.
+  /// Returns the address after the last byte, of which some bits may be unused.
   std::byte* end() const { return to_ + (count_ > 0 ? 1 : 0); }
 
  private:
@@ -177,8 +178,8 @@ class RiceReader {
   unsigned past_end_ = 0;
 };
 
-/// Returns a parameter near the best one for numbers of a mean, at most `most`: the number of bits
-/// of the mean's half-life, which is ln 2 times the mean.
+/// Returns a nearly optimal Rice parameter, at most `most`, for numbers with the given mean: the
+/// bit width of ln 2 times the mean.
 inline unsigned parameter_for(std::uint64_t mean, unsigned most) {
   return std::min(static_cast<unsigned>(std::bit_width(mean * 71 / 102)), most);
 }

@@ -10,10 +10,10 @@
 
 namespace millrace::jpeg {
 
-/// The first of the eight restart markers, which follow each other in turn.
+/// The first of the eight restart markers, which occur in cyclic order.
 inline constexpr int first_restart = 0xD0;
 
-/// Limit on the bytes of any value before an expected marker. Damaged scans often leave more.
+/// Limit on stray bytes of any value before an expected marker. Damaged scans often have more.
 inline constexpr std::size_t max_stray_bytes = 4;
 
 /// Returns whether bytes before a marker are stray and may be skipped: at most `max_stray_bytes`,
@@ -21,19 +21,20 @@ inline constexpr std::size_t max_stray_bytes = 4;
 /// FF.
 bool are_stray(std::span<const std::uint8_t> bytes, std::size_t in_file);
 
-/// Returns the offset after the first marker of a scan from byte `begin` on, if it is `marker`. A
-/// fill byte FF before a marker counts as another marker.
+/// Finds the first marker of a scan from byte `begin` on. Returns the offset after it if it is
+/// `marker`, else nullopt. A fill byte FF before a marker counts as another marker.
 std::optional<std::size_t> offset_behind(int marker, std::span<const std::uint8_t> scan,
                                          std::size_t begin);
 
 /// The entropy-coded bytes of a scan without the zeros that are stuffed after each FF (T.81,
-/// B.1.1.5). They are in a window, so that bits can be taken without checks of their values. Zeros
-/// follow the last byte before a marker or before the file's end.
+/// B.1.1.5). They are copied to a window, so that readers need not look for markers. Zeros follow
+/// the last byte before a marker or before the file's end.
 class ScanBytes {
  public:
   /// Bytes from `next` on that may be read without another call of `ensure`.
   static constexpr std::size_t reach = 512;
-  /// Bytes after the last one at which a reader may still begin: its buffer holds as many.
+  /// Number of bytes by which a reader's position may exceed the data: its bit buffer holds as
+  /// many.
   static constexpr std::size_t past_end = 8;
   /// The largest number of bytes in the window.
   static constexpr std::size_t window_bytes = 8192;
@@ -44,20 +45,21 @@ class ScanBytes {
   void begin(std::span<const std::uint8_t> scan, std::size_t offset = 0,
              std::size_t wanted = window_bytes, bool with_offsets = false);
 
-  /// The window's first byte, and the limit before which `reach` bytes may be read.
+  /// The window's first byte, and its limit: `reach` bytes may be read from any position before the
+  /// limit.
   const std::uint8_t* first() const { return window_.data(); }
   const std::uint8_t* limit() const { return limit_; }
-  /// Moves the window on if `next` is at or after the limit, and `next` with it. Returns false if
-  /// only zeros are left: `next` is then more than `past_end` bytes after the last byte.
+  /// If `next` is at or after the limit, moves the window forward and adjusts `next`. Returns false
+  /// if only zeros are left: `next` is then more than `past_end` bytes after the last byte.
   bool ensure(const std::uint8_t*& next);
 
-  /// Returns the number of bytes before `next` from the begin of reading on: in the window and in
-  /// earlier windows.
+  /// Returns the number of bytes from the begin of reading to `next`: in earlier windows and in
+  /// this one.
   std::size_t place_of(const std::uint8_t* next) const {
     return before_ + static_cast<std::size_t>(next - window_.data());
   }
-  /// Returns the offset in the scan of the byte at a place of `place_of`. For a marker's place it
-  /// is the offset after the marker. Places must not decrease from one call to the next.
+  /// Returns the offset in the scan of the byte at `place`, a result of `place_of`. For a marker's
+  /// place it is the offset after the marker. Places must not decrease from one call to the next.
   std::size_t offset_of(std::size_t place);
 
   /// Returns the number of bits from the byte `next` to the last byte's end; negative if `next` is
@@ -65,12 +67,13 @@ class ScanBytes {
   std::ptrdiff_t bits_left(const std::uint8_t* next) const;
 
   /// Returns the number of whole bytes between the last used bit and the scan's next marker. It is
-  /// 0 in a valid scan, which has only padding there. The bits from `next` on and `unused` bits
-  /// before it are left. Returns nullopt if more bits were used than exist, or if the next marker
-  /// is not `marker`. It also does if the window lacks some of the bytes, or if they are not stray.
+  /// 0 in a valid scan, which has only padding there. The unused bits are those from `next` on and
+  /// `unused` bits before it. Returns nullopt if more bits were used than exist, or if the next
+  /// marker is not `marker`. Also returns nullopt if the window lacks some of the bytes, or if they
+  /// must not be skipped (`are_stray`).
   std::optional<std::size_t> stray_before(int marker, const std::uint8_t* next,
                                           unsigned unused) const;
-  /// Skips the marker at the end, and begins again after it.
+  /// Skips the marker at which the bytes end, and begins to read after it.
   void pass_marker();
 
  private:
@@ -80,7 +83,7 @@ class ScanBytes {
   std::span<const std::uint8_t> scan_;
   std::size_t began_ = 0;
   std::size_t read_ = 0;
-  /// Bytes of earlier windows.
+  /// Number of bytes of earlier windows.
   std::size_t before_ = 0;
   /// The places before which a byte was removed, in order, then a place after all others. `passed_`
   /// is the number of places that `offset_of` has passed.

@@ -21,11 +21,10 @@ namespace millrace::jpeg {
 /// does not have; libjpeg-turbo must then decode the image. One thread at a time.
 class BaselineDecoder {
  public:
-  /// Decodes a region of the frame into rows of RGB, `RegionPixels::stride_of` the region's width
-  /// apart.
-  /// `reduction` is 1, 2, 4 or 8. Above 1, the region lies in the frame at 1/`reduction` of its
-  /// resolution, with its sides rounded up. The pixels then differ from those of other decoders. An
-  /// index saves time where it has points, and gets the new points.
+  /// Decodes a region of the frame into rows of RGB, which are `RegionPixels::stride_of(width)`
+  /// bytes apart. `reduction` is 1, 2, 4 or 8. Above 1, the region lies in the frame at
+  /// 1/`reduction` of its resolution, with its sides rounded up. The pixels then differ from those
+  /// of other decoders. An index saves time where it has points, and gets the new points.
   bool decode(const Frame& frame, const Region& region, int reduction, std::uint8_t* pixels,
               SeekIndex* index = nullptr);
   /// Does the same in two steps. `decode_interleaved` may do some or all of the work between them.
@@ -33,14 +32,16 @@ class BaselineDecoder {
   void begin(const Frame& frame, const Region& region, int reduction, std::uint8_t* pixels,
              SeekIndex* index = nullptr);
   bool finish();
-  /// Continues two decodes that have begun, interleaved, until one of them has no such work left.
-  /// That may be at once. This takes less time than one decode after the other.
+  /// Continues two decodes that have begun, interleaved, until one of them has no work left that
+  /// can be interleaved. If one has none at the call, returns at once. This takes less time than
+  /// one decode after the other.
   static void decode_interleaved(BaselineDecoder& a, BaselineDecoder& b);
-  /// Returns whether `decode_interleaved` has work left. It has none where the index or restart
-  /// markers tell where all rows begin. `finish` then decodes two rows of the image interleaved,
-  /// which is faster, since they share their tables.
+  /// Returns whether `decode_interleaved` has work left. It has none if the index or restart
+  /// markers tell where all rows begin. `finish` then interleaves two rows of the image, which is
+  /// faster, since they share their tables.
   bool can_interleave() const { return run_ != nullptr; }
-  /// Skips all MCUs up to the image's end. An index must be empty, and gets all its points.
+  /// Checks the image: skips all MCUs up to its end. An index, if given, must be empty, and gets
+  /// the points of all tiles.
   bool check(const Frame& frame, SeekIndex* index = nullptr);
   /// Returns whether the last `decode` or `check` skipped stray bytes before a marker.
   bool skipped_stray_bytes() const { return entropy_.skipped_stray_bytes(); }

@@ -29,20 +29,21 @@ struct JpegHeader : ImageHeader {
   bool arithmetic = false;
 };
 
-/// Decodes a region of a JPEG. Our own stages decode the kinds that datasets mostly hold
+/// Decodes a region of a JPEG. Our own stages decode the kinds that are common in datasets
 /// (`jpeg::read_frame`, `jpeg::read_script`). libjpeg-turbo decodes the others, and every image in
-/// which the stages find doubtful data. The pixels of both equal libjpeg-turbo's default decode of
-/// the whole image (slow integer transform, fancy upsampling) to the bit. CMYK is converted as in
-/// Pillow.
+/// which the stages find data that may be corrupt. The pixels of both equal libjpeg-turbo's default
+/// decode of the whole image (slow integer transform, fancy upsampling) to the bit. CMYK is
+/// converted as in Pillow.
 ///
 /// Data that libjpeg-turbo would repair with a warning makes an image bad, up to the region's end:
-/// truncated data, bad codes, lost restart markers, bytes between scans, a missing end. Data that a
-/// seek index or restart markers in each row let it skip is not checked. In a progressive image the
-/// markers of all scans are checked, and the other data of each scan up to the region's end. Some
-/// stray bytes before the expected restart marker or EOI are skipped; `ImageHeader::repaired` says
-/// so. Harmless oddities do not make an image bad: bytes between markers before the first scan,
-/// unknown versions. A file without a quantisation table that it needs is bad. A file without
-/// Huffman tables is decoded with the standard ones, as in Motion JPEG.
+/// truncated data, bad codes, lost restart markers, bytes between scans, a missing end. Data that
+/// the decoder skips by a seek index, or by restart markers in each row, is not checked. In a
+/// progressive image the markers of all scans are checked, and the other data of each scan up to
+/// the region's end. Some stray bytes before the expected restart marker or EOI are skipped;
+/// `ImageHeader::repaired` says so. Harmless oddities do not make an image bad: bytes between
+/// markers before the first scan, unknown versions. A file without a quantisation table that it
+/// needs is bad. A file without Huffman tables is decoded with the standard ones, as in Motion
+/// JPEG.
 class JpegDecoder final : public ImageDecoder, public InterleavedDecoder {
  public:
   explicit JpegDecoder(std::shared_ptr<DecodeBudget> budget = std::make_shared<DecodeBudget>());
@@ -54,8 +55,8 @@ class JpegDecoder final : public ImageDecoder, public InterleavedDecoder {
   const JpegHeader& header() const override { return header_; }
   Status decode(const Region& region, PixelView& view) override;
   Status decode_reduced(const Region& region, int reduction, PixelView& view) override;
-  /// Begins the baseline JPEGs that our own stages decode. Their index and restart markers must not
-  /// already tell where all rows begin.
+  /// Supports baseline JPEGs that our own stages decode, unless their index or restart markers tell
+  /// where all rows begin.
   InterleavedDecoder* interleaved() override { return this; }
   bool begin_decode(const Region& region) override;
   bool can_interleave() const override;
@@ -67,8 +68,8 @@ class JpegDecoder final : public ImageDecoder, public InterleavedDecoder {
   Status check() override;
   void close() override;
 
-  /// Returns the opened image as the baseline stages decode it; null if they do not take it. Valid
-  /// until the next `open`, as is the index.
+  /// Returns the frame of the opened image; null unless the baseline stages decode it. Valid until
+  /// the next `open`, as is the index.
   const jpeg::Frame* baseline() const { return opened_ && takes_stages_ ? frame_.get() : nullptr; }
   /// Returns the index in use, or one without points.
   const jpeg::SeekIndex& index() const { return index_; }
@@ -109,7 +110,8 @@ class JpegDecoder final : public ImageDecoder, public InterleavedDecoder {
   /// The region that the stages have begun to decode.
   std::optional<Region> begun_;
   std::span<const std::byte> encoded_;
-  /// The seek index, if it is used, the number of its given points, and the checksum of its image.
+  /// Whether a seek index is used; the index, the number of points that it had when given, and the
+  /// checksum of its image.
   bool uses_index_ = false;
   jpeg::SeekIndex index_;
   std::size_t given_points_ = 0;

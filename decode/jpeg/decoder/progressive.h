@@ -19,9 +19,9 @@ namespace millrace::jpeg {
 /// equals libjpeg-turbo's decode of the whole to the bit. One thread at a time.
 class ProgressiveDecoder {
  public:
-  /// Decodes a region as `RegionPixels` makes it. Returns false for data that a valid file does not
-  /// have; libjpeg-turbo must then decode the image. An index, which only images of
-  /// `can_have_index` have, is extended to the region's last row of MCUs.
+  /// Decodes a region to `pixels`, in the layout of `RegionPixels::begin`. Returns false for data
+  /// that a valid file does not have; libjpeg-turbo must then decode the image. An index, which may
+  /// only be given if `can_have_index`, is extended to the region's last row of MCUs.
   bool decode(const Frame& frame, const Script& script, const Region& region, int reduction,
               std::uint8_t* pixels, SeekIndex* index);
   /// Makes the index of the whole image. Returns false for data that a valid file does not have.

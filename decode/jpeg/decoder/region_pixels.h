@@ -40,31 +40,31 @@ class RegionPixels {
   const McuWindow& window() const { return window_; }
   /// Returns the number of samples on a side of a component's decoded blocks.
   int side_of(int component) const { return grid_.sides[static_cast<std::size_t>(component)]; }
-  /// Takes the window's MCUs of a row of MCUs. Call it for each row of the window, in order. After
-  /// the last one all pixels are made. Returns the number of rows of pixels that it has made: one
-  /// more than an MCU has at most.
+  /// Takes the coefficients of the window's MCUs in one row of MCUs. Call it for each row of the
+  /// window, in order. After the last row all pixels are made. Returns the number of rows of pixels
+  /// that this call has made: at most one more than an MCU has.
   int add(const CoefficientRow& coefficients, int mcu_row);
-  /// Makes the following rows of pixels from `pixels` on.
+  /// Sets the address of the following rows of pixels.
   void continue_at(std::uint8_t* pixels) { next_row_ = pixels; }
 
-  /// Samples of a row of the window's blocks: eight rows, `stride` bytes apart. 24 bytes before and
-  /// after those of each row may be written.
+  /// Memory for the samples of a row of the window's blocks: eight rows, `stride` bytes apart. In
+  /// each row 24 more bytes may be written before and after the samples.
   struct Samples {
     std::uint8_t* first;
     std::size_t stride;
   };
-  /// Returns the place for the samples of a component's row of blocks in the next row of MCUs.
+  /// Returns the memory for the samples of a component's row of blocks, in the next row of MCUs.
   Samples samples_of(int component, int block_row) {
     Plane& plane = planes_[static_cast<std::size_t>(component)];
     return {plane.row(block_row * block_side), plane.stride};
   }
-  /// Takes the samples of a row of MCUs instead of its coefficients, all of whose samples have been
-  /// made. Only at a reduction of 1.
+  /// Does what `add` does, but from samples: those of the row of MCUs must all be in the memory of
+  /// `samples_of`. Only at a reduction of 1.
   int add_samples(int mcu_row);
 
  private:
-  /// Samples of one component in one row of MCUs. For components whose upper neighbours are read,
-  /// also the last row of the row before.
+  /// Samples of one component in one row of MCUs. If upper neighbours of the samples are read, also
+  /// the last row of samples of the row of MCUs before.
   struct Plane {
     std::vector<std::uint8_t> samples;
     std::size_t stride = 0;
@@ -74,7 +74,7 @@ class RegionPixels {
       return samples.data() + static_cast<std::size_t>(number + 1) * stride;
     }
   };
-  /// Sizes of the output's parts, at the image's resolution or a lower one.
+  /// Sizes of blocks, MCUs and chroma in the output, at the image's resolution or a lower one.
   struct Grid {
     /// Samples on a side of a decoded block, by component.
     std::array<int, 3> sides{};

@@ -16,7 +16,8 @@ namespace millrace::jpeg {
 /// - bits 0 to 7: the number of bits to take, including those of the value or the run
 /// - bits 8 to 15: the distance of the coefficient's place from the one before (1 to 16). `end`
 ///   means an end of band, `other` a symbol that does not fit into the index
-/// - bits 16 to 31: the coefficient as an int16, at its low bit; or the blocks of the end of band
+/// - bits 16 to 31: the coefficient as an int16, at its low bit; or the number of blocks of the end
+/// of band
 struct FirstTable {
   static constexpr int index_bits = 11;
   static constexpr std::uint32_t end = 64;
@@ -24,7 +25,7 @@ struct FirstTable {
 
   /// Returns false if it is not a code.
   bool set(const HuffmanCode& code, int low_bit);
-  /// Returns whether a coefficient of `bits` bits fits into 16 bits, at the low bit.
+  /// Returns whether a coefficient of `bits` bits fits into 16 bits after the shift by the low bit.
   bool fits(int bits) const { return bits <= most_bits; }
 
   std::array<std::uint32_t, std::size_t{1} << index_bits> entries;

@@ -8,8 +8,8 @@
 
 namespace millrace::jpeg {
 
-/// The parts of the coefficients of blocks side by side, as `BandScan` and `DcScan` have them. The
-/// pointers are those of the first block.
+/// The parts of the coefficients of adjacent blocks, in the layout of `BandScan` and `DcScan`. The
+/// pointers refer to the first block.
 struct BlockParts {
   const std::int16_t* dc = nullptr;
   const std::uint64_t* masks = nullptr;
@@ -19,7 +19,8 @@ struct BlockParts {
   const std::int16_t* values = nullptr;
 };
 
-/// Adds the refined bits to the values of first scans, for `count` blocks in groups.
+/// Makes the coefficients of `count` blocks, in groups: adds the bits of refinements to the values
+/// of first scans.
 void sum_blocks(const BlockParts& parts, int count, BlockGroup* groups);
 
 }  // namespace millrace::jpeg

@@ -11,8 +11,8 @@
 
 namespace millrace::jpeg {
 
-/// The MCUs whose coefficients are wanted, and the row of MCUs at which all scans begin. The first
-/// row of the box is not before it.
+/// The MCUs whose coefficients are wanted, and the row of MCUs from which all scans are decoded.
+/// `start_row` is at most `first_row`.
 struct McuBox {
   int first_column = 0;
   int end_column = 0;
@@ -29,13 +29,13 @@ struct ProgressiveBlocks {
   int down = 0;
   /// Rows of blocks before the start row.
   int start = 0;
-  /// Blocks from the start row on, counted row by row, up to the last one that is wanted. All of
-  /// them if the box has the last row of MCUs. Scans of other blocks are not read.
+  /// Number of blocks from the start row to the last wanted block, row by row. If the box has the
+  /// last row of MCUs, all blocks to the image's end. Later blocks of a scan are not read.
   std::size_t needed = 0;
   /// `BlockMasks` of each needed block.
   std::uint64_t* masks = nullptr;
-  /// The place of each needed block in `values`, of 64 values. Place 0 is for the blocks before and
-  /// beside the box, whose values are not wanted.
+  /// The slot of each needed block in `values`; a slot has 64 values. Slot 0 is for the blocks
+  /// before and beside the box, whose values are not wanted.
   std::uint32_t* slots = nullptr;
   std::int16_t* values = nullptr;
   /// The DC coefficients of whole MCUs, row by row, `dc_stride` in a row.
@@ -47,7 +47,7 @@ struct ProgressiveBlocks {
 /// are not wanted have only the masks that refinements need. The memory is kept for the next image.
 class ProgressiveCoefficients {
  public:
-  /// Returns the most memory that an image takes.
+  /// Returns the maximal bytes of memory that an image takes.
   static std::uint64_t bytes_for(const Frame& frame, int refined_bits);
 
   /// Sets all coefficients to 0.

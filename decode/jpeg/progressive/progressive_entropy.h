@@ -22,13 +22,14 @@ class ProgressiveEntropyDecoder {
   /// Decodes all scans, from the start row of the coefficients' box to the last block that they
   /// need. Returns false for data that no valid progressive JPEG has, and for a wrong index;
   /// libjpeg-turbo must then decode the image. An index, if given, must have the start row, unless
-  /// this is row 0; only images of `can_have_index` have one. If all data is valid, the rows of the
-  /// box after its last one are added to it.
+  /// this is row 0. Give one only if `can_have_index`. If all data is valid, the points of the
+  /// box's later rows are added to the index.
   bool decode(const Frame& frame, const Script& script, ProgressiveCoefficients& coefficients,
               SeekIndex* index = nullptr);
 
  private:
-  /// The MCUs of a scan from the start row on. A scan of one component has one block in an MCU.
+  /// Numbers of MCUs of a scan, from the start row on. A scan of one component has one block in an
+  /// MCU.
   struct Extent {
     std::size_t across = 0;
     /// MCUs of the scan in a row of MCUs of the image.
@@ -54,7 +55,7 @@ class ProgressiveEntropyDecoder {
   const Frame* frame_ = nullptr;
   std::size_t scans_ = 0;
   const SeekIndex* index_ = nullptr;
-  /// The points of the rows from `noted_from_` on, in the order of an index.
+  /// Recorded points: those of the rows from `noted_from_` on, in the order of an index.
   std::vector<SeekPoint> noted_;
   int noted_from_ = 0;
   ProgressiveCoefficients* coefficients_ = nullptr;

@@ -16,7 +16,7 @@
 #include "jpeg/blocks-inl.h"
 #include "jpeg/progressive/scan_loops.h"
 
-// Only AVX2's targets have vectors of 32 bytes here, and BMI2.
+// Here only the targets from AVX2 on have vectors of 32 bytes. They also have BMI2.
 #undef MILLRACE_JPEG_HAS_PDEP
 #if HWY_ARCH_X86_64 && HWY_CAP_GE256 && !defined(HWY_DISABLE_BMI2_FMA)
 #define MILLRACE_JPEG_HAS_PDEP 1
@@ -39,11 +39,11 @@ HWY_INLINE std::uint32_t take_bits(ScanBits& bits, std::uint32_t count) {
   return value;
 }
 
-/// The zero coefficients of a block after its last symbol, from the highest bit on.
+/// The zero coefficients of a block after the last decoded symbol, from the highest bit on.
 class ZerosByLoop {
  public:
   HWY_INLINE explicit ZerosByLoop(std::uint64_t zeros) : left_(zeros) {}
-  /// Returns the bit of the zero after `skipped` others, or 0 after the last zero.
+  /// Skips `skipped` zeros. Returns the bit of the next zero, or 0 after the last one.
   HWY_INLINE std::uint64_t after(std::uint32_t skipped) const {
     std::uint64_t left = left_;
     for (; skipped > 0 && left != 0; --skipped) left ^= std::bit_floor(left);
@@ -51,13 +51,13 @@ class ZerosByLoop {
   }
   /// Drops the zeros up to one that `after` has returned.
   HWY_INLINE void pass(std::uint32_t, std::uint64_t bit) { left_ &= bit - 1; }
-  /// Moves the lowest bits to the places of a mask's bits.
+  /// Moves the lowest bits to the positions of a mask's bits, as the instruction pdep does.
   static HWY_INLINE std::uint64_t spread(std::uint64_t bits, std::uint64_t mask) {
     std::uint64_t spread = 0;
     for (; bits != 0; bits >>= 1, mask &= mask - 1) spread |= mask & (0 - mask) & (0 - (bits & 1));
     return spread;
   }
-  /// Returns the place of the only bit.
+  /// Returns the index of the only bit that is set.
   static HWY_INLINE std::uint32_t place_of(std::uint64_t bit) {
     return static_cast<std::uint32_t>(std::countr_zero(bit));
   }
@@ -85,13 +85,13 @@ class ZerosByPdep {
 
  private:
   std::uint64_t zeros_;
-  /// The next zero's bit among the zeros.
+  /// The next zero, as a bit of a mask that has one bit per zero.
   std::uint64_t next_;
 };
 #endif
 
-/// A refinement in progress. The correction bits of a block have the order of its non-zero
-/// coefficients: they are gathered, and spread over these at the block's end.
+/// A refinement in progress. The correction bits of a block come in the order of its non-zero
+/// coefficients. They are gathered, and spread over these coefficients at the block's end.
 template <class Zeros>
 struct Refinement {
   BandScan& scan;
@@ -105,7 +105,7 @@ struct Refinement {
       (~std::uint64_t{0} >> scan.first) & (~std::uint64_t{0} << (63 - scan.last));
   /// Place of the band's last bit.
   const std::uint32_t last_place = 63 - scan.last;
-  /// State of the open block. `place` is the bit of its last coefficient that was passed.
+  /// State of the open block. `place` is the bit index of the last coefficient that was passed.
   std::uint64_t history = 0;
   Zeros zeros{0};
   std::uint64_t made = 0;
@@ -130,7 +130,7 @@ struct Refinement {
     gathered = gathered << count | bits.buffer >> 1 >> (63 - count);
     consume(bits, count);
   }
-  /// Returns the number of non-zero coefficients that are not passed yet.
+  /// Returns the number of non-zero coefficients that were not passed yet.
   HWY_INLINE std::uint32_t corrections() const {
     return static_cast<std::uint32_t>(std::popcount(history & ((std::uint64_t{1} << place) - 1)));
   }
@@ -160,7 +160,7 @@ struct Refinement {
     place = 64 - scan.first;
     return true;
   }
-  /// Closes the block. `blocks` blocks, with this one, belong to its end of band.
+  /// Closes the block. Its end of band covers `blocks` blocks, including this one.
   HWY_INLINE bool close(std::uint32_t blocks) {
     masks[BlockMasks::nonzero] |= made;
     masks[BlockMasks::negative] |= negative;
@@ -169,7 +169,8 @@ struct Refinement {
     next_block();
     return open();
   }
-  /// Passes the coefficients up to the zero `bit`, at place `at`. `count` of them are not zero.
+  /// Passes the coefficients up to the zero `bit`, whose index is `at`. `count` of them are not
+  /// zero.
   HWY_INLINE void pass(std::uint32_t entry, std::uint64_t bit, std::uint32_t at,
                        std::uint32_t count, std::uint32_t total) {
     gathered =
@@ -181,8 +182,9 @@ struct Refinement {
     place = at;
     consume(bits, total);
   }
-  /// Takes one coefficient in the most frequent case. Returns false in the other cases, without
-  /// taking bits. At least `RefinementTable::index_bits` bits must be left.
+  /// Takes one coefficient in the most frequent case: the buffer has enough bits, and the
+  /// coefficient is not the band's last one. Returns false in the other cases, without taking bits.
+  /// At least `RefinementTable::index_bits` bits must be left.
   HWY_INLINE bool take() {
     const std::uint32_t entry = look_up(table, bits);
     const std::uint32_t skipped = entry & 63;
@@ -190,7 +192,7 @@ struct Refinement {
     const std::uint32_t at = Zeros::place_of(bit);
     const std::uint32_t count = place - at - 1 - skipped;
     const std::uint32_t total = count + (entry >> 8 & 63);
-    // No bit has the place 64.
+    // `at` is 64 if the block has too few zeros.
     if (at - last_place - 1 >= 63 - last_place || total + RefinementTable::index_bits > bits.count)
         [[unlikely]]
       return false;
@@ -219,7 +221,7 @@ struct Refinement {
     }
     return take_symbol_of_copy();
   }
-  /// Variables with an address are not kept in registers, so a copy has it.
+  /// Calls `take_symbol` on a copy: variables whose address is taken are not kept in registers.
   HWY_INLINE bool take_symbol_of_copy() {
     Refinement copy = *this;
     const std::uint32_t blocks = copy.take_symbol();
@@ -232,7 +234,8 @@ struct Refinement {
     if (!copy.sound) return ends(false);
     return blocks > 0 ? close(blocks) : true;
   }
-  /// Takes any symbol. Returns the blocks of its end of band, 1 if the block ends, otherwise 0.
+  /// Takes any symbol. Returns the number of blocks that its end of band covers, 1 if the block
+  /// ends, otherwise 0.
   HWY_NOINLINE std::uint32_t take_symbol() {
     refill(bits);
     int length = 0;

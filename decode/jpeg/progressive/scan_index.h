@@ -35,15 +35,15 @@ bool can_have_index(const Frame& frame, const Script& script);
 ///     4 bytes  the low half of the XXH3-64 of all bytes before.
 /// Scans are stored bit by bit from each byte's highest bit on. A column begins with 4 bits. If
 /// they are 15, all its numbers are 0 and not stored. Otherwise they are the Rice parameter, and a
-/// number of each row follows. It is coded as by `pack_index`. The column of bits has the
-/// difference from the row before, and the columns of predictors that of `pack_index`. The column
-/// of runs has the runs. Unused bits of the last byte are 0.
+/// number for each row follows, coded as by `pack_index`. The column of bits holds the differences
+/// from the row before, and the columns of predictors those of `pack_index`. The column of runs
+/// holds the runs. Unused bits of the last byte are 0.
 void pack_scan_index(const SeekIndex& index, std::size_t scans, std::uint64_t jpeg,
                      std::vector<std::byte>& packed);
 
-/// Reads an index from any bytes, for an image that can have one. Returns false if they are not an
-/// index of the JPEG with the checksum `jpeg`, or if such scans cannot have this index. `index`
-/// then has no points.
+/// Reads an index from untrusted bytes, for an image that can have one. Returns false if they are
+/// not an index of the JPEG with the checksum `jpeg`, or if the image's scans cannot have this
+/// index. `index` then has no points.
 bool unpack_scan_index(std::span<const std::byte> packed, const Frame& frame, const Script& script,
                        std::uint64_t jpeg, SeekIndex& index);
 

@@ -18,7 +18,7 @@
 
 namespace millrace::jpeg {
 
-/// The masks of a block: `nonzero`, `negative` for the coefficients that a refinement made, and
+/// The masks of a block: `nonzero`, `negative` for the coefficients that refinements added, and
 /// from `planes` on one for each refined bit.
 struct BlockMasks {
   static constexpr std::size_t nonzero = 0;
@@ -34,9 +34,9 @@ struct BandScan {
   /// by row.
   std::size_t block = 0;
   std::size_t end = 0;
-  /// Blocks from `block` on that belong to an end of band.
+  /// Number of blocks from `block` on that an end of band covers.
   std::uint32_t run = 0;
-  /// First and last place in the zigzag order.
+  /// First and last zigzag index.
   std::uint32_t first = 0;
   std::uint32_t last = 0;
   int low_bit = 0;

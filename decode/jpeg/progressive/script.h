@@ -17,13 +17,13 @@ namespace millrace::jpeg {
 struct ProgressiveScan {
   int component_count = 0;
   std::array<int, 3> components{};
-  /// The coefficients of the scan, by their places in the zigzag order (Ss, Se).
+  /// First and last zigzag index of the scan's coefficients (Ss, Se).
   int first = 0;
   int last = 0;
   /// The lowest bit of the coefficients that the scan codes (Al). A refinement adds this bit alone.
   int low_bit = 0;
   bool refines = false;
-  /// Numbers of codes in the script: of DC by component of the scan, or the code of AC.
+  /// Indices in `Script::codes`: the DC codes of the scan's components, or the one AC code.
   std::array<std::size_t, 3> codes{};
   /// MCUs between two restart markers; 0 = no restart markers.
   int restart_interval = 0;
@@ -47,7 +47,7 @@ struct Script {
 /// up to its first scan. Returns false for a script that our own stages do not decode:
 /// - libjpeg would warn of it, or refuse it
 /// - it leaves out bits of coefficients, so that libjpeg smooths between blocks
-/// - the scans are more than `Libjpeg::max_scans`, or exceed `max_scan_pixels`
+/// - there are more than `Libjpeg::max_scans` scans, or more pixels than `max_scan_pixels` in them
 /// - a segment other than DHT and DRI, or any other byte, lies between scans
 bool read_script(const jpeg_decompress_struct& image, const Frame& frame,
                  std::uint64_t max_scan_pixels, Script& script);
