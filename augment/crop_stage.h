@@ -16,8 +16,8 @@
 
 namespace millrace {
 
-/// Returns the device's stage that makes images of `output` from the field's packed crops, or takes
-/// those that a worker made. Field number `packed` says which (`CropWork`).
+/// Returns the device stage that makes images of size `output` from packed crops, and copies the
+/// images that a worker made. Field number `packed` tells which a sample has (`CropWork::packed`).
 std::shared_ptr<const DeviceStage> crop_stage(Size output, std::size_t packed);
 
 /// Packs images for `crop_stage`. For one thread.
@@ -25,15 +25,15 @@ class ImagePacker {
  public:
   /// Returns whether `pack` may pack an image with this plan.
   static bool takes(const ResamplePlan& plan);
-  /// Measures the packed crop of a record of the form `coefficients`. Sets its bytes; 0 if it is so
-  /// large that a worker must make the image. Returns a bad status for a record whose tables are
-  /// corrupt.
+  /// Measures the packed crop of a record of the form `coefficients`. Sets `bytes` to its size; 0
+  /// if it is so large that a worker must make the image. Returns a bad status for a record whose
+  /// tables are corrupt.
   Status measure(std::span<const std::byte> record, const ResamplePlan& plan, std::size_t& bytes);
   /// Measures the packed crop of the JPEG that a decoder has opened, with the index that it uses.
-  /// Returns its bytes; 0 if a worker must make the image.
+  /// Returns its size in bytes; 0 if a worker must make the image.
   std::size_t measure(ImageDecoder& decoder, const ResamplePlan& plan);
-  /// Returns the input of how many bytes has the measured crop's share of the scratch, for images
-  /// of `image_bytes` bytes.
+  /// Returns the least number of input bytes that the measured crop must reserve: the scratch of a
+  /// batch is proportional to its input. An image has `image_bytes` bytes.
   std::size_t least_bytes(std::size_t image_bytes) const;
   /// Packs the crop that was measured last. The record must still be valid.
   void pack(std::byte* to) const { is_jpeg_ ? jpeg_packer_.pack(to) : packer_.pack(to); }

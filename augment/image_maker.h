@@ -20,8 +20,8 @@
 
 namespace millrace {
 
-/// Makes one sample after the other: decodes its image and runs the recipe on it. It works in two
-/// steps. Between them the decode may be interleaved with another image's.
+/// Makes samples, one at a time: decodes the image and runs the recipe on it. A sample takes two
+/// steps, `begin` and `finish`. Between them its decode may be interleaved with another image's.
 class ImageMaker {
  public:
   /// Whether it makes all samples, or only those whose decode may be interleaved. Its memory is
@@ -34,7 +34,7 @@ class ImageMaker {
   /// Begins a sample. The record, the random numbers and the sample must outlive `finish`. A bad
   /// status ends the sample.
   Status begin(const Record& record, Random& random, Sample& sample);
-  /// Returns whether it began nothing, since the sample needs a maker that takes all.
+  /// Returns whether `begin` has declined the sample, because it needs a maker that takes all.
   bool declined() const { return declined_; }
   /// Ends the sample.
   Status finish();
@@ -89,30 +89,30 @@ class ImageMaker {
   Sample* sample_ = nullptr;
   /// The image that is decoded now.
   const EncodedImage* encoded_ = nullptr;
-  /// Null if the image's codec does not offer it.
+  /// The decoder's interface for interleaved decoding; null if it has none.
   InterleavedDecoder* interleaved_ = nullptr;
   /// Whether the image is decoded, since the cache does not have its pixels.
   bool decodes_ = false;
   /// Whether the recoded form of the record is decoded instead of the record.
   bool uses_form_ = false;
-  /// Whether the image's place has a packed crop for the device.
+  /// Whether the sample's image field holds a packed crop for the device.
   bool packed_ = false;
   std::vector<std::byte> form_;
   /// The bytes that are decoded.
   std::span<const std::byte> bytes_;
   std::span<const std::byte> kept_;
-  /// The place in the cache for the pixels; empty if the cache does not take them.
+  /// Memory in the cache for the pixels; empty if the cache does not take them.
   std::span<std::byte> room_;
   ImageInfo info_;
-  /// One for each image that is made of `encoded_`.
+  /// The plans of the images that are made of `encoded_`.
   std::vector<ResamplePlan> plans_;
-  /// Those of "image", where further images are decoded.
+  /// The plans of "image", if the record has further encoded images.
   std::vector<ResamplePlan> main_plans_;
-  /// Seed of the streams from 1 on.
+  /// Seed of the streams from 1 on (`SampleImagePlace::stream`).
   std::uint64_t own_seed_ = 0;
   /// The random numbers of each planned image that has a stream of its own.
   std::vector<Random> own_random_;
-  /// The part of the stored image to decode, and 1/`reduction` of its resolution to decode it at.
+  /// The region of the stored image to decode, at 1/`reduction` of its resolution.
   struct Needed {
     Region region{};
     int reduction = 1;

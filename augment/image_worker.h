@@ -34,7 +34,7 @@ class ImageWorker final : public TransformWorker {
   static void finish(InterleavedSample& lane, SampleSource& source);
 
   InterleavedSample first_;
-  /// Makes the samples whose decode may be interleaved with the first one's.
+  /// Makes samples whose decode may be interleaved with that of `first_`.
   InterleavedSample second_;
 };
 

@@ -22,8 +22,7 @@ inline nlohmann::ordered_json json_of(const std::vector<double>& value, const Nu
   return value.size() == 1 ? parts[0] : parts;
 }
 
-/// Returns the requirement that the numbers of such a list must meet, if these do not; otherwise an
-/// empty text.
+/// Returns the requirement on the list that these numbers violate, or an empty text.
 inline std::string list_problem(const std::vector<double>& value, const NumberList& list) {
   for (const double number : value)
     if (!(number >= list.limits.low && number <= list.limits.high))

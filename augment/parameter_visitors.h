@@ -58,7 +58,7 @@ Operation read_operation(const RecipeJson& json, const std::string& place,
 RecipeJson operation_json(const Operation& operation);
 void check_operation(const Operation& operation, const std::string& place);
 
-/// Reads the members of one JSON object by name. Members that were not read are unknown ones.
+/// Reads the members of one JSON object by name. `check_keys` refuses those that were not read.
 class ParameterReader final : public Parameters {
  public:
   ParameterReader(const RecipeJson& object, const char* what, std::string source)

@@ -22,8 +22,9 @@ struct SampleImagePlace {
   /// The sample's field, and the image's number in it.
   std::size_t field;
   std::size_t number;
-  /// 0: it draws from the sample's random numbers, as the recipe's other images do. A view's images
-  /// have streams of their own, from 1 on. Those of encoded images with their own draws follow.
+  /// Number of the image's stream of random numbers. Stream 0 is the sample's, which the recipe's
+  /// images share. A view's images have streams of their own, from 1 on. Encoded images with their
+  /// own draws have the next streams.
   std::uint32_t stream;
 };
 

@@ -12,7 +12,7 @@
 namespace millrace {
 
 /// Reads the member "ops" of a recipe or a view. A crop's "size" gives the output, unless the JSON
-/// has it already. Throws `Error` (`invalid_argument`), as the functions below.
+/// has it already. Throws `Error` (`invalid_argument`), as do the functions below.
 void read_operations(ParameterReader& reader, bool has_output, Size& output,
                      std::vector<Operation>& ops, std::string_view source);
 RecipeJson operations_json(std::span<const Operation> ops);

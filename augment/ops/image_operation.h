@@ -24,7 +24,8 @@ inline constexpr int largest_side = 16384;
 struct NumberList {
   /// Description for messages: "two numbers, [width, height]".
   const char* what;
-  /// The allowed numbers of numbers; zeros fill up. JSON has a single one without [ ].
+  /// Allowed lengths of the list; unused entries are 0. In JSON a single number is written without
+  /// [ ].
   std::array<std::size_t, 3> counts;
   Range limits;
   bool whole = false;
@@ -46,7 +47,7 @@ enum class OneNumber {
 };
 
 /// Visitor of an operation's parameters: it reads them from JSON, writes JSON, or checks them. Each
-/// call has the parameter's key, its value and the value's limits, both included.
+/// call has the parameter's key, its value and the value's limits. Both limits are allowed values.
 class Parameters {
  public:
   virtual ~Parameters() = default;
@@ -107,7 +108,8 @@ class ImageOperation {
   virtual void describe(Parameters& parameters) = 0;
 };
 
-/// Moves or scales pixels. It does not run by itself: it is folded with others into one resampling.
+/// An operation that moves or scales pixels. It does not run by itself: it is combined (folded)
+/// with others into one resampling.
 class GeometricOperation : public ImageOperation {
  public:
   /// Returns whether the image has the output's size after this operation.
@@ -151,11 +153,11 @@ struct SampleImage {
   }
 };
 
-/// Runs in place on the image that the resampling made.
+/// An operation that runs in place on the image that the resampling made.
 class PixelOperation : public ImageOperation {
  public:
   /// Returns whether the resampling includes the operation. `plan` is then called instead of `run`.
-  /// Such operations stand before those that run.
+  /// Such operations precede those that run.
   virtual bool joins_resampling() const { return false; }
   virtual void plan(ResamplePlan&, Random&) const {}
   virtual void run(SampleImage& image, Random& random) const = 0;

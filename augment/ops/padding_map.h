@@ -33,7 +33,8 @@ struct PaddingMap {
   /// Returns the size of an image of size `inner` with its borders.
   Size outer(Size inner) const;
 
-  /// Makes the output from this region of the image of size `inner` with its borders.
+  /// Sets the output to `region` of the image with its borders. Without them the image's size is
+  /// `inner`.
   void show(const Region& region, Size inner);
   bool shown() const { return !columns.empty(); }
 
@@ -48,7 +49,7 @@ struct PaddingMap {
   bool holds_window() const { return holds_window_; }
 
   /// Fills the output. `window` has the pixels of `resampling`'s window, in rows `stride` bytes
-  /// apart. It may be that window's place in the output.
+  /// apart. `window` may be the window's place in the output.
   void fill(const Resampling& resampling, const std::uint8_t* window, std::size_t stride,
             std::uint8_t* output) const;
 

@@ -13,8 +13,8 @@ namespace millrace {
 /// Returns an operation's number and name for messages: "ops[1] (resize)".
 std::string place_of(std::span<const Operation> ops, std::size_t number);
 
-/// Returns the reason why these operations cannot run in this order, which names the operation;
-/// empty if they can.
+/// Returns the reason why these operations cannot run in this order; it names the operation. Empty
+/// if they can.
 std::string order_problem(std::span<const Operation> ops);
 
 /// Returns the reason why another operation cannot run this one, or nullptr.
@@ -26,15 +26,16 @@ int views_of(std::span<const Operation> ops);
 /// Returns whether an operation leaves its work to the device.
 bool runs_on_device(const Operation& op);
 
-/// Returns whether it is a flip on the device.
+/// Returns whether an operation is a flip that the device makes.
 bool flips_on_device(const Operation& op);
 
 /// Returns whether an operation, or one that it runs, moves pixels but not the targets that should
 /// move with them.
 bool moves_alone(const Operation& op);
 
-/// Operations in the form in which workers run them: first those that fold, folded, then the others
-/// in place. They draw their random numbers in their own order. Immutable; all workers share one.
+/// Operations in the form in which workers run them: first one resampling into which operations are
+/// folded, then the others in place. They draw their random numbers in this order. Immutable; all
+/// workers share one.
 class Program {
  public:
   /// The operations must have no `order_problem`.

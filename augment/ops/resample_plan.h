@@ -82,8 +82,8 @@ struct ResamplePlan {
     y = std::max(-top, 0);
   }
 
-  /// Returns the plan by which another image shows the same part, in fractions of its width and
-  /// height, in the same pixels of the output.
+  /// Returns the plan for another image, which has the stored size `stored`. It shows the same
+  /// part, in fractions of width and height, in the same pixels of the output.
   ResamplePlan for_image(Size stored, int exif_orientation) const {
     ResamplePlan plan = *this;
     plan.orientation = exif_orientation;
@@ -122,7 +122,7 @@ struct ResamplePlan {
     return 1;
   }
 
-  /// Changes the box to the one of a reduced image. Its edges need not lie between pixels.
+  /// Adapts the box to the image at 1/`by` of its resolution. Its edges may then lie inside pixels.
   void reduce(int by) {
     const Region whole = box;
     const auto part = resampling.box;
@@ -175,7 +175,7 @@ struct ResamplePlan {
   bool resized = false;
   /// Whether an operation has turned the image.
   bool turns = false;
-  /// The number of this one of the sample's images (`GeometricOperation::views`).
+  /// The image's number among the sample's images (`GeometricOperation::views`).
   int view = 0;
   /// The reason why the operations cannot run on this image; empty if they can.
   std::string problem{};

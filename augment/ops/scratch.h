@@ -9,7 +9,7 @@
 namespace millrace {
 
 /// One worker's memory for operations. It only grows. Pieces are returned in the reverse order of
-/// borrowing, so operations that run others get the next piece.
+/// borrowing. So an operation that another one runs gets the next piece.
 class Scratch {
  public:
   /// Borrowed bytes of unspecified value, aligned for any plain type. The destructor returns them.

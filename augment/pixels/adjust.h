@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Brightness, contrast, saturation, hue and sharpness of 8-bit RGB pixels, changed in place. The
-// result is torchvision's by Pillow, to the bit. Any thread may call these functions.
+// result equals that of torchvision with Pillow, to the bit. Any thread may call these functions.
 #pragma once
 
 #include <millrace/geometry.h>
@@ -15,8 +15,8 @@ enum class Property { brightness, contrast, saturation, hue };
 
 /// A change of one property. `factor` is 0 to 1,000,000, and 1 changes nothing. It blends the pixel
 /// with black, the mean grey or the pixel's own grey (`ImageEnhance.Brightness`, `Contrast` and
-/// `Color`). For the hue it is a share of the circle in [-0.5, 0.5] (torchvision's
-/// `functional.adjust_hue`, by Pillow's HSV of 8 bits).
+/// `Color`). For the hue, `factor` is instead a fraction of the circle in [-0.5, 0.5], and 0
+/// changes nothing (torchvision's `functional.adjust_hue`, by Pillow's 8-bit HSV).
 struct Adjustment {
   Property of;
   double factor;

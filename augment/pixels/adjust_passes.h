@@ -9,13 +9,13 @@
 
 namespace millrace {
 
-/// A change of each pixel by itself.
+/// A change of each pixel independently of the others.
 struct Step {
   enum class Kind { level, grey, hue } kind;
   /// `level` blends all channels with `base`; `grey` blends them with the pixel's luma.
   Slope slope{.factor = 0};
   int base = 0;
-  /// The number that `hue` adds to the hue of 8 bits.
+  /// The number that `hue` adds to the 8-bit hue.
   std::uint8_t shift = 0;
 };
 
@@ -36,8 +36,8 @@ struct Pass {
   /// another pass. A plane has one channel of a group of pixels, as many as a vector has bytes.
   bool sums = false;
 };
-/// Takes the steps at each of `count` pixels. Returns the sum of the luma with `sums`; otherwise
-/// the result is unspecified.
+/// Applies the steps to each of `count` pixels. With `Pass::sums` it returns the sum of the luma;
+/// otherwise the returned value is unspecified.
 std::uint64_t take_steps(std::uint8_t* pixels, std::size_t count, std::span<const Step> steps,
                          Pass pass);
 

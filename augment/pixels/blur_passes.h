@@ -7,15 +7,15 @@
 
 namespace millrace {
 
-/// Floats of unspecified value for which each row has room at its end.
+/// Number of floats for which each row must have room after its end. Their values are unspecified.
 inline constexpr std::size_t blur_slack = 32;
 
 /// Makes `count` sums of values that lie `step` values apart. Each is weights[0] times the value,
 /// plus weights[n] times the sum of the values n steps before and after it.
 void blur_row(const float* row, std::size_t step, std::span<const float> weights, float* made,
               std::size_t count);
-/// Makes the same sums over rows: rows[half] of 2 x half + 1 rows holds the value itself. Rounds
-/// them to levels, halves to even levels.
+/// Makes the same sums over 2 x half + 1 rows. The middle one, rows[half], holds the value itself.
+/// Rounds the sums to levels, halves to even levels.
 void blur_column(const float* const* rows, std::span<const float> weights, std::uint8_t* made,
                  std::size_t count);
 

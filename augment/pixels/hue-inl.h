@@ -2,9 +2,9 @@
 //
 // Pillow's HSV in integers. Included once for each instruction set.
 //
-// Pillow truncates or rounds floats. That gives the exact fractions, truncated or rounded, except
-// for some hues whose fraction is an integer. This was checked for all colours on each instruction
-// set; a test checks a fifth of them.
+// Pillow truncates or rounds floats. The results equal the exact fractions, truncated or rounded.
+// Exceptions are some hues whose exact value is an integer. This was checked for all colours on
+// each instruction set; a test checks a fifth of them.
 #if defined(MILLRACE_PIXELS_HUE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MILLRACE_PIXELS_HUE_INL_H
 #undef MILLRACE_PIXELS_HUE_INL_H
@@ -21,9 +21,8 @@ namespace {
 
 #if HWY_TARGET != HWY_SCALAR
 
-/// The exceptions: hues of 8 bits whose fraction is an integer, but which float32 rounds to less,
-/// so that they are truncated to the integer below. Bit h % 8 of byte h / 8 is set for such a hue
-/// h.
+/// The exceptions: 8-bit hues whose exact value is an integer, but whose float32 value is less.
+/// They are truncated to the integer below. Bit h % 8 of byte h / 8 is set for such a hue h.
 inline constexpr std::uint8_t hues_truncated[2][16] = {
     {0xFE, 0xFF, 0xFF, 0xFF, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x11, 0x11, 0x01, 0x00,
      0x00},
@@ -60,9 +59,9 @@ HWY_INLINE VF reciprocal(VF number) {
 #endif
 }
 
-/// Returns the integers `from` times `factor` divided by `by`, rounded down. The factor is first
-/// made a little too large. So results that are integers stay the same. The others do not reach the
-/// next integer if they lie at least 2^-17 of their value below it.
+/// Returns `from` times `factor` divided by `by`, for integers `from` and `by`, rounded down. The
+/// factor is first made a little too large. So results that are integers stay the same. The others
+/// do not reach the next integer if they lie at least 2^-17 of their value below it.
 HWY_INLINE VF divided(VF from, float factor, VF by) {
   const VF above = hn::Set(DF(), factor * (1 + 0x1p-19F));
   return hn::Mul(hn::Mul(from, above), reciprocal(hn::Max(by, hn::Set(DF(), 1))));
@@ -82,8 +81,8 @@ HWY_INLINE V16 rounded_share(V16 value, V16 share) {
   // 1.02 too low, so the result is at most one too low.
   const auto longer = hn::Add(s, hn::MulHigh(s, hn::Set(du, 515)));
   const auto about = hn::Add(hn::MulHigh(v, longer), hn::ShiftRight<15>(hn::Mul(v, longer)));
-  // In that case the remainder is 65025 or a little more. Modulo 2^16, 65025 times the result is
-  // -511 times it.
+  // If it is one too low, the remainder is 65025 or a little more. Modulo 2^16, 65025 times the
+  // result is -511 times it.
   const auto left =
       hn::Add(hn::Add(hn::Mul(v, s), hn::Set(du, 32512)), hn::Mul(about, hn::Set(du, 511)));
   const auto too_little = hn::VecFromMask(du, hn::Gt(left, hn::Set(du, 65024)));

@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-/// Returns the XXH3-64 of made-up pixels after each adjustment and blur, with the instruction set
+/// Returns the XXH3-64 of generated pixels after each adjustment and blur, with the instruction set
 /// that Highway chooses now.
 std::uint64_t pixels_checksum();
 

@@ -24,7 +24,7 @@ struct Pixels16 {
   V16 red, green, blue;
 };
 
-/// Pixels of a group: as many as a vector has bytes.
+/// Number of pixels of a group: as many as a vector has bytes.
 inline constexpr std::size_t group_size = hn::MaxLanes(D8());
 using Group = Two<Pixels16>;
 
@@ -48,9 +48,9 @@ HWY_INLINE void store_planes(const Group& group, std::uint8_t* planes) {
 
 static_assert(hn::MaxLanes(D8()) == 32);
 
-/// Returns the places of a block's 8 numbers of a channel in 16 of the 24 bytes of its pixels, from
-/// byte `first` on. 128 makes a zero, for numbers outside of these 16 bytes and for the higher
-/// bytes.
+/// Returns the shuffle indices that collect a channel's 8 numbers from 16 of the 24 bytes of 8
+/// pixels. These 16 bytes begin at byte `first`. The index 128 makes a zero: for numbers outside
+/// these bytes, and for the higher byte of each 16-bit number.
 constexpr std::array<std::uint8_t, 16> places_of(int channel, int first, bool taken_before) {
   std::array<std::uint8_t, 16> places{};
   for (int n = 0; n < 8; ++n) {

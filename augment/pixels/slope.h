@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-/// Returns the level at the share `factor` of the way from `a` to `b`, also beyond `b`: Pillow's
-/// `Image.blend`, in float32, clamped to 0 .. 255 and rounded down.
+/// Returns the level a + factor (b - a), also for factors above 1: Pillow's `Image.blend`, in
+/// float32, clamped to 0 .. 255 and rounded down.
 inline std::uint8_t blended(int a, int b, float factor) {
   const float made = static_cast<float>(a) + factor * static_cast<float>(b - a);
   return made <= 0     ? std::uint8_t{0}
@@ -14,9 +14,9 @@ inline std::uint8_t blended(int a, int b, float factor) {
                        : static_cast<std::uint8_t>(made);
 }
 
-/// A factor in the form in which vectors blend. If `integers` is set, the blend is a + whole d +
-/// (share d >> 16) with d = b - a. It has the same bits as the floats for the levels that the slope
-/// was made for. Otherwise the blend is in floats.
+/// A blend factor in the form that vector code uses. If `integers` is set, the blend is a + whole d
+/// + (share d >> 16) with d = b - a. Clamped, it equals the result of floats for the levels that
+/// the slope was made for. Otherwise the blend is in floats.
 struct Slope {
   float factor;
   bool integers = false;

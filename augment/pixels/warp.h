@@ -18,17 +18,17 @@ struct Point {
   double y = 0;
 };
 
-/// The place from which a pixel comes. The pixel with its centre at (x, y) comes from (m[0] x +
-/// m[1] y + m[2], m[3] x + m[4] y + m[5]).
+/// Maps a pixel of the result to its place in the source. The pixel with its centre at (x, y) comes
+/// from (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]).
 using AffineMap = std::array<double, 6>;
 
-/// The same, with both coordinates divided by m[6] x + m[7] y + 1.
+/// Does the same, with both coordinates divided by m[6] x + m[7] y + 1.
 using PerspectiveMap = std::array<double, 8>;
 
 /// Returns the map that rotates clockwise by `degrees`, scales by `scale` and shears by the degrees
-/// `shear` along both axes. All that is around `centre`. Then the map moves by `translation`.
-/// Source: `_get_inverse_affine_matrix` in torchvision's transforms/functional.py. Its
-/// `functional.affine` takes the image's `middle` for the centre.
+/// `shear` along both axes. These three changes are around `centre`. Then the map moves by
+/// `translation`. Source: `_get_inverse_affine_matrix` in torchvision's transforms/functional.py.
+/// Its `functional.affine` takes the image's `middle` for the centre.
 AffineMap affine_map(Point centre, double degrees, Point translation, double scale, Point shear);
 inline Point middle(Size size) { return {size.width * 0.5, size.height * 0.5}; }
 

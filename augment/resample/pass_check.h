@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-/// Returns the XXH3-64 of a made-up image, resized and mirrored with the instruction set that
+/// Returns the XXH3-64 of a generated image, resized and mirrored with the instruction set that
 /// Highway chooses now.
 std::uint64_t resample_checksum();
 

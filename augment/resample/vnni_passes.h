@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The passes for processors that multiply and add bytes four at a time (AVX-512 with VBMI and
-// VNNI). Highway has no functions for these instructions. Each weight is three digits of 8 bits.
+// VNNI). Highway has no functions for these instructions. Each weight is split into three digits of
+// 8 bits.
 #pragma once
 
 #include <millrace/detail/resample.h>

@@ -28,8 +28,8 @@ struct FloatPoint {
 };
 
 /// The column and the row of the stored image that each column and row of the output shows. The
-/// rule is torch's "nearest". The number is below 0 where no pixel of the image is shown. If
-/// `transposed` is set, `columns` has rows of the stored image and `rows` has columns. Source:
+/// rule is torch's "nearest". It is below 0 for a column or row that shows no pixel of the image.
+/// If `transposed` is set, `columns` has rows of the stored image and `rows` has columns. Source:
 /// nearest_neighbor_compute_source_index in PyTorch's UpSample.h.
 struct NearestSources {
   std::vector<int> columns{};

@@ -34,19 +34,20 @@ struct Augmenting {
   /// The first and the last magnitude. Both are 0 for an operation without magnitudes.
   double first = 0;
   double last = 0;
-  /// The length that the magnitudes are shares of.
+  /// The length of which the magnitudes are fractions.
   enum class Of { one, width, height } of = Of::one;
   /// Whether the sign of a magnitude is drawn.
   bool has_sign = false;
 
   bool has_magnitudes() const { return first != last; }
-  /// Returns magnitude number `bin` of `bins` >= 2 evenly spaced ones. It is a float32 as of
-  /// `torch.linspace`, whose last bit depends on the processor. `posterize` has whole ones.
+  /// Returns magnitude number `bin` of `bins` >= 2 evenly spaced ones. It is a float32, as from
+  /// `torch.linspace`. The last bit of torch's depends on the processor. `posterize` has whole
+  /// magnitudes.
   double magnitude(int bin, int bins, Size image) const;
 };
 
-/// The operations that `RandAugment` draws from. `AutoAugment` has the same and one more at the
-/// end.
+/// The operations that `RandAugment` draws from. `AutoAugment` draws from the same and one more at
+/// the end.
 std::span<const Augmenting> rand_augment_space();
 std::span<const Augmenting> auto_augment_space();
 std::span<const Augmenting> trivial_augment_wide_space();
@@ -63,7 +64,7 @@ struct Warping {
 /// autoaugment.py.
 void augment(SampleImage& image, Augmentation what, double magnitude, const Warping& warping);
 
-/// Runs it at magnitude number `bin` of `bins`. Draws the sign if the magnitude has one.
+/// Runs an operation at magnitude number `bin` of `bins`. Draws the sign if the magnitude has one.
 void augment_at(SampleImage& image, const Augmenting& what, int bin, int bins,
                 const Warping& warping, Random& random);
 
