@@ -31,7 +31,7 @@ DecodeBudget::Reservation DecodeBudget::take(std::uint64_t bytes) {
   if (bytes <= small_bytes) return {};
   bytes = std::min(bytes, limits_.max_decode_bytes);
   std::unique_lock lock(mutex_);
-  // In the order of the calls, so that a large request does not wait forever behind small ones.
+  // Serves requests in the order of the calls, so that small ones do not delay a large one forever.
   const std::uint64_t mine = next_++;
   changed_.wait(lock, [&] { return served_ == mine && free_ >= bytes; });
   ++served_;

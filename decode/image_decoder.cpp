@@ -27,7 +27,7 @@ struct Codec {
   std::unique_ptr<ImageDecoder> (*make)(const std::shared_ptr<DecodeBudget>&);
   Status (*read_info)(std::span<const std::byte>, ImageInfo&);
   bool interleaves;
-  /// Whether other programs write files of this kind; messages name these.
+  /// Whether other programs write files of this kind. Messages name only such kinds.
   bool is_file = true;
 };
 
@@ -48,7 +48,7 @@ Status read_info(std::span<const std::byte> encoded, ImageInfo& info) {
 template <typename Decoder>
 constexpr bool interleaves = std::is_base_of_v<InterleavedDecoder, Decoder>;
 
-/// Every codec. Each is given only bytes that begin as those of its kind do.
+/// All codecs. A codec gets only bytes that begin with its kind's signature.
 constexpr Codec codecs[] = {
     {ImageKind::coefficients, make<CoefficientDecoder>, read_coefficient_info,
      interleaves<CoefficientDecoder>, false},

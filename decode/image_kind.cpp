@@ -34,7 +34,8 @@ constexpr Magic magics[] = {
     {4, "jP  \r\n"sv, ImageKind::jpeg_2000},
 };
 
-/// Returns whether the bytes begin as a PNM. Two characters alone would match words of a text.
+/// Returns whether the bytes begin as a PNM. The first two characters alone would also match words
+/// of a text.
 bool is_pnm(std::string_view bytes) {
   return bytes.size() >= 3 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7' &&
          " \t\n\v\f\r#"sv.find(bytes[2]) != std::string_view::npos;

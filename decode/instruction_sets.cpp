@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/detail/instruction_sets.h>
 
-// The same targets as in the sources that are compiled for each target, all together.
+// Selects all targets of the sources that Highway compiles for several targets.
 #define HWY_WANT_AVX3_DL
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/highway.h>
@@ -74,7 +74,8 @@ bool all_are_right(const std::vector<VectorCode*>& codes) {
   return true;
 }
 
-/// Returns the warning about wrong sets, or an empty text.
+/// Checks the code, and falls back to another set if it is wrong. Returns the warning about wrong
+/// sets, or an empty text.
 std::string check_and_fall_back(VectorCode& code) {
   Checks& made = checks();
   const std::lock_guard lock(made.mutex);

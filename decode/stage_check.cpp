@@ -22,7 +22,7 @@
 namespace millrace::jpeg {
 namespace {
 
-/// 40 x 40 pixels, 4:2:0, with Huffman tables of its own.
+/// A JPEG of 40 x 40 pixels, 4:2:0, with its own Huffman tables.
 constexpr std::uint8_t picture[] = {
     0xFF, 0xD8, 0xFF, 0xDB, 0x00, 0x43, 0x00, 0x14, 0x0E, 0x0F, 0x12, 0x0F, 0x0D, 0x14, 0x12, 0x10,
     0x12, 0x17, 0x15, 0x14, 0x18, 0x1E, 0x32, 0x21, 0x1E, 0x1C, 0x1C, 0x1E, 0x3D, 0x2C, 0x2E, 0x24,
@@ -144,7 +144,7 @@ void add_blocks(Checksum& sum) {
   sum.add(made.data(), made.size());
 }
 
-/// Adds the AC scans of progressive JPEGs, of data that looks random.
+/// Adds the AC scans of progressive JPEGs, with data that looks random.
 void add_progressive_scans(Checksum& sum) {
   constexpr std::size_t count = 9;
   constexpr std::size_t masks_per_block = BlockMasks::planes + 1;

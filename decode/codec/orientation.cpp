@@ -48,8 +48,8 @@ Bytes without_exif_names(Bytes block) {
   return block;
 }
 
-/// Returns the orientation tag of an EXIF block; 0 for a value that is not an integer. nullopt
-/// without the tag.
+/// Returns the orientation tag of an EXIF block; 0 if its value is not an integer; nullopt without
+/// the tag.
 std::optional<std::uint32_t> exif_orientation(Bytes bytes) {
   const bool little_endian = has_prefix(bytes, "II*\0"sv);
   if (!little_endian && !has_prefix(bytes, "MM\0*"sv)) return {};

@@ -69,7 +69,7 @@ Status CoefficientDecoder::decode_at(const Region& region, int reduction, PixelV
 }
 
 Status CoefficientDecoder::decode_rows(const Region& region, RowSink& sink) {
-  // Parts of fewer rows take longer, parts of more rows fill the first cache.
+  // Pieces of fewer rows take longer; pieces of more rows exceed the L1 cache.
   constexpr int least_rows = 24;
   constexpr int mcu_rows = 2 * jpeg::block_side + 1;
   std::uint8_t* const to = begin(region, 1, std::min(region.height, least_rows + mcu_rows));

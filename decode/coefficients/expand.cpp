@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled once for each instruction set (Highway's foreach_target.h). Vectors have 16 bytes, which
-// is the widest in which all sets look up bytes.
+// Compiled once for each instruction set (Highway's foreach_target.h). Vectors have 16 bytes: the
+// largest size in which all instruction sets look up bytes.
 #include <array>
 #include <cstring>
 
@@ -32,7 +32,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D8 = hn::FixedTag<std::uint8_t, 16>;
 using Half8 = hn::FixedTag<std::uint8_t, 8>;
 constexpr std::size_t lanes = 16;
-/// Makes a look-up's byte 0.
+/// The look-up index that makes a byte 0.
 constexpr std::uint8_t none = 0x80;
 
 /// Look-ups that spread the first bytes of a vector over the set bits of 8 bits.
@@ -62,7 +62,7 @@ constexpr RowLookUps row_look_ups = [] {
   return look_ups;
 }();
 
-/// Makes bytes of all nibbles. An escaped one becomes `wide_byte`.
+/// Widens all nibbles to bytes. An escaped nibble becomes `wide_byte`.
 HWY_INLINE void widen_nibbles(const std::uint8_t* nibbles, const std::uint8_t* end,
                               std::uint8_t* to) {
   const D8 d8;
@@ -79,8 +79,8 @@ HWY_INLINE void widen_nibbles(const std::uint8_t* nibbles, const std::uint8_t* e
   }
 }
 
-/// Stores a block's coefficients from bytes in the zigzag order, of which the first `parts` vectors
-/// have some.
+/// Stores a block's coefficients from bytes in the zigzag order. Only the first `parts` vectors of
+/// these bytes have coefficients.
 HWY_INLINE void store_rows(const std::uint8_t* zigzag, std::size_t parts, std::int16_t* block) {
   const D8 d8;
   const hn::FixedTag<std::int16_t, 8> d16;

@@ -13,14 +13,15 @@ namespace {
 
 using Bytes = std::array<std::uint8_t, 64>;
 
-/// Each 8 bytes get the 4 bytes with their 8 nibbles, and one byte more.
+/// Look-up that gives each 8 bytes the 4 bytes with their 8 nibbles, and the byte after these.
 alignas(64) constexpr Bytes nibble_bytes = [] {
   Bytes places{};
   for (std::size_t n = 0; n < places.size(); ++n)
     places[n] = static_cast<std::uint8_t>(4 * (n / 8) + n % 8);
   return places;
 }();
-/// The first bit of each nibble in its 8 bytes, from an even nibble on and from an odd one on.
+/// For each nibble, the index of its first bit in these 8 bytes: if the first nibble has an even
+/// number, and if it has an odd one.
 alignas(64) constexpr std::array<Bytes, 2> nibble_bits = [] {
   std::array<Bytes, 2> bits{};
   for (std::size_t odd = 0; odd < 2; ++odd)
@@ -28,8 +29,8 @@ alignas(64) constexpr std::array<Bytes, 2> nibble_bits = [] {
       bits[odd][n] = static_cast<std::uint8_t>(4 * (n % 8 + odd));
   return bits;
 }();
-/// The place of each coefficient of a block, row by row, in a vector that begins with the second
-/// one of the zigzag order. That vector's last byte is always 0, and stands for the first one.
+/// For each coefficient of a block, row by row: its place in a vector that begins with zigzag index
+/// 1. The vector's last byte is always 0, and stands for the DC coefficient.
 alignas(64) constexpr Bytes row_places = [] {
   Bytes places{};
   for (std::size_t n = 0; n < places.size(); ++n)
@@ -53,8 +54,8 @@ MILLRACE_VBMI2 inline void store_rows(__m512i rows, std::int16_t* block) {
   _mm_storeu_si128(to + 7 * vectors, _mm512_extracti64x2_epi64(lower, 3));
 }
 
-/// The first byte of each DC field, with the three after it, and its first bit, by the width of a
-/// field.
+/// For each DC field: the indices of its first byte and of the three bytes after it, and its first
+/// bit. They depend on the width of a field.
 struct DcPlaces {
   alignas(32) std::array<std::uint8_t, 4 * tile_blocks> bytes;
   alignas(32) std::array<std::uint32_t, tile_blocks> bits;

@@ -105,7 +105,7 @@ class FileState {
 
 bool restore_file(const jpeg::Frame& frame, const Coefficients& coefficients,
                   const FileParts& parts, std::vector<std::uint8_t>& file) {
-  // A corrupt skeleton must not have more scans than a sound file, each of which takes time.
+  // Each scan takes time. So a corrupt skeleton must not have more scans than a valid file.
   constexpr int most_scans = 200;
   const std::span<const std::uint8_t> skeleton = parts.skeleton;
   FileState state(frame);

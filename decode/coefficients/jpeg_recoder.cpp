@@ -37,9 +37,9 @@ std::uint64_t bytes_of_blocks(const jpeg::Frame& frame) {
   return blocks * coefficients::block_values * sizeof(std::int16_t);
 }
 
-/// Returns whether no step of an inverse transform leaves 16 bits, so that all forms of it make the
-/// same samples. The first pass multiplies a column's sum by less than 1.39 and by 4, and the
-/// second pass adds two of its results. The coefficients of 8-bit samples have sums of at most
+/// Returns whether no step of an inverse transform exceeds 16 bits. Then all implementations of it
+/// make the same samples. The first pass multiplies a column's sum by less than 1.39 and by 4, and
+/// the second pass adds two of its results. The coefficients of 8-bit samples have sums of at most
 /// 2,897 before they are rounded.
 bool fits(const std::vector<std::int16_t>& blocks, const std::array<std::uint16_t, 64>& steps) {
   constexpr int largest_sum = 2940;
@@ -111,7 +111,7 @@ Status JpegRecoder::store(std::span<const std::byte> jpeg, std::vector<std::byte
   return state.open_and_make(jpeg, limits, [&](const jpeg_decompress_struct& image, Size size) {
     if (const char* other = jpeg::read_layout(image, state.frame))
       return Status::bad(std::string("its pixels need ") + other);
-    // The blocks of libjpeg, ours, and the files.
+    // Memory for libjpeg's blocks, for our blocks, and for files.
     const std::uint64_t needed = state.libjpeg.all_coefficient_bytes() +
                                  bytes_of_blocks(state.frame) + 5 * std::uint64_t{jpeg.size()};
     if (Status allowed = check_memory(size, needed, limits); !allowed.is_ok()) return allowed;
@@ -155,7 +155,7 @@ Status JpegRecoder::store_pixels(std::span<const std::byte> jpeg, std::vector<st
         (progressive &&
          !jpeg::read_script(image, state.frame, limits.max_scan_pixels, state.script)))
       return Status::bad("its pixels need libjpeg-turbo");
-    // The coefficients, and twice a record that has them all at their largest bytes.
+    // Memory for the coefficients, and twice that of the largest possible record.
     const std::uint64_t needed = 2 * bytes_of_blocks(state.frame) + 4 * std::uint64_t{jpeg.size()} +
                                  (progressive ? jpeg::ProgressiveCoefficients::bytes_for(
                                                     state.frame, state.script.refined_bits)
@@ -194,7 +194,7 @@ Status JpegRecoder::State::fit() const {
 }
 
 /// Reads the coefficients of a progressive file by our own entropy stage. Returns false for data
-/// that libjpeg must decide about.
+/// that only libjpeg can judge.
 bool JpegRecoder::State::read_progressive() {
   progressive_coefficients.shape(frame, script.refined_bits,
                                  {.first_column = 0,
@@ -228,7 +228,7 @@ void JpegRecoder::State::clear_outside() {
   }
 }
 
-/// Reads the coefficients of a file of any scans.
+/// Reads the coefficients of a file with any kind of scans.
 Status JpegRecoder::State::read_by_libjpeg() {
   std::array<BlockArray, 3> arrays;
   for (int component = 0; component < frame.component_count; ++component)

@@ -39,8 +39,9 @@ MILLRACE_VBMI2 inline Zigzag zigzag_of(const std::int16_t* block) {
   return zigzag;
 }
 
-/// Writes the nibbles of values: 0 for one that needs more. Returns the next byte; up to 15 bytes
-/// from there on are overwritten, too. Zeros follow the values, up to a whole vector.
+/// Writes the nibbles of values; a value that needs more gets the nibble 0. Returns the address
+/// after them, from which up to 15 bytes are overwritten, too. `values` must be padded with zeros
+/// to a whole vector.
 MILLRACE_VBMI2 inline std::uint8_t* pack_nibbles(const std::int16_t* values, std::size_t count,
                                                  std::uint8_t* to) {
   const __m512i low_bits = _mm512_set1_epi16(15);
@@ -57,10 +58,10 @@ MILLRACE_VBMI2 inline std::uint8_t* pack_nibbles(const std::int16_t* values, std
 }
 
 /// Writes the bytes of the values that need more than a nibble, then those that need more than a
-/// byte. Returns the next byte; up to 64 bytes from there on are overwritten, too.
+/// byte. Returns the address after them, from which up to 64 bytes are overwritten, too.
 MILLRACE_VBMI2 inline std::uint8_t* pack_escapes(const std::int16_t* values, std::size_t count,
                                                  std::uint8_t* to) {
-  // One vector more than a tile has.
+  // Room for one vector more than a tile has.
   std::array<std::int16_t, tile_blocks * block_values + lanes> wide;
   std::size_t wide_count = 0;
   for (std::size_t n = 0; n < count; n += lanes) {

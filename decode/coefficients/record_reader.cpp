@@ -50,7 +50,7 @@ Status RecordReader::open(std::span<const std::byte> record, jpeg::Frame& frame)
     return corrupt("header");
   frame.width = load<std::uint16_t>(header + width_at);
   frame.height = load<std::uint16_t>(header + height_at);
-  // Chroma of narrower images is not smoothed, which the pixel stage would do.
+  // libjpeg-turbo does not smooth the chroma of narrower images; the pixel stage would.
   const int narrowest = light.across == 2 ? 5 : 1;
   if (frame.width < narrowest || frame.height < 1) return corrupt("header");
   if (header[padding_at] > 1) return corrupt("header");
@@ -108,7 +108,7 @@ std::optional<RecordReader::Row> RecordReader::row_of(int component, int row) co
   return found;
 }
 
-/// Calls `expand` with a tile. Returns whether it returns the tile's bytes.
+/// Calls `expand` with a tile. Returns whether `expand` has returned the tile's size.
 template <typename Expand>
 bool RecordReader::expand_tile_of(const Row& row, std::size_t tile, const Expand& expand) {
   const std::size_t begin = row.begin_of(tile);

@@ -15,8 +15,8 @@ namespace {
 
 /// The rows whose coefficients lie side by side, so that `vpdpwssd` multiplies and adds both.
 constexpr std::array<std::array<std::size_t, 2>, 4> row_pairs = {{{2, 6}, {0, 4}, {7, 1}, {5, 3}}};
-/// The columns in the first and the second half of the vectors. The first pass takes its results
-/// from both halves in turn. So they lie in the same pairs, for the second pass.
+/// The columns in the first and the second half of the vectors. The first pass interleaves the
+/// results of both halves. So the second pass finds the same pairs.
 constexpr std::array<std::array<std::size_t, 4>, 2> half_columns = {{{2, 0, 7, 5}, {6, 4, 1, 3}}};
 /// The same for the lowest 4 x 4 coefficients.
 constexpr std::array<std::array<std::size_t, 2>, 2> corner_pairs = {{{0, 2}, {1, 3}}};
@@ -31,8 +31,8 @@ constexpr auto byte_places = [] {
   return places;
 }();
 
-/// The word of each byte of the first block in the vectors of `whole`: left and right half of each
-/// pair of rows.
+/// For each byte of a block: the word to which `whole` widens it in its vectors, for the first
+/// block. The vectors have the left and the right half of each pair of rows.
 constexpr auto word_places = [] {
   std::array<std::uint8_t, block_values> places{};
   for (std::size_t pair = 0; pair < row_pairs.size(); ++pair)
@@ -45,7 +45,8 @@ constexpr auto word_places = [] {
 
 using Bytes = std::array<std::uint8_t, 64>;
 
-/// Bytes of a block, a pair of rows in each 16 bytes: half of the columns in the first 8 bytes.
+/// Order of a block's bytes with a pair of rows in each 16 bytes. The first 8 of these have half of
+/// the columns.
 alignas(64) constexpr Bytes whole_order = [] {
   Bytes order{};
   for (std::size_t n = 0; n < order.size(); ++n)
@@ -61,7 +62,7 @@ alignas(64) constexpr Bytes corner_order = [] {
                                                                                           << 6);
   return order;
 }();
-/// The bytes of all other coefficients.
+/// As bits: the bytes of all other coefficients.
 constexpr std::uint64_t outside_corner = [] {
   std::uint64_t bits = 0;
   for (std::size_t n = 1; n < block_values; ++n)
@@ -69,8 +70,8 @@ constexpr std::uint64_t outside_corner = [] {
   return bits;
 }();
 
-/// The bits of 8 bytes that are the results of the first pass: those of two sums in turn, from
-/// two vectors.
+/// Packs the first bits of 8 bytes, each a result of the first pass. The results come alternately
+/// from two sums.
 constexpr std::int64_t first_pass_bits(const std::array<int, 8>& first_bits) {
   std::uint64_t all = 0;
   for (std::size_t n = 0; n < first_bits.size(); ++n)
@@ -148,7 +149,7 @@ MILLRACE_VBMI2_INLINE __m512i output(const Sums& sums, int n) {
 MILLRACE_VBMI2_INLINE __m512i first_round() {
   return _mm512_set1_epi32(1 << (jpeg::idct::first_shift - 1));
 }
-/// The rounding, with the 128 that samples have more than the transform's results.
+/// The rounding, plus the 128 that is added to the transform's results to make samples.
 MILLRACE_VBMI2_INLINE __m512i second_round() {
   constexpr int shift = jpeg::idct::second_shift;
   return _mm512_set1_epi32((1 << (shift - 1)) + (128 << shift));
@@ -288,7 +289,7 @@ class TileTransform {
                                               _mm512_castsi128_si512(dc_of(tile, group, steps))),
                      dequantised<true>(bytes, steps.corner_[1].data())},
         first_round());
-    // In each 8 bytes two columns of two rows.
+    // Each 8 bytes have two columns of two rows.
     const __m512i bits =
         _mm512_set1_epi64(first_pass_bits({low_byte, high_byte, 32 + low_byte, 32 + high_byte,
                                            low_byte, high_byte, 32 + low_byte, 32 + high_byte}));
@@ -316,7 +317,7 @@ class TileTransform {
     __m512i of_block[4];
     for (std::size_t n = 0; n < 4; ++n)
       of_block[n] = _mm512_permutexvar_epi8(order, load_block(blocks[n].data()));
-    // Each pair of rows of four blocks.
+    // Now each vector has one pair of rows of four blocks.
     const __m512i a = _mm512_shuffle_i64x2(of_block[0], of_block[1], 0x44);
     const __m512i b = _mm512_shuffle_i64x2(of_block[2], of_block[3], 0x44);
     const __m512i c = _mm512_shuffle_i64x2(of_block[0], of_block[1], 0xEE);

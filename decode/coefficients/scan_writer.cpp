@@ -15,10 +15,10 @@ constexpr unsigned sixteen_zeros = jpeg::sixteen_zeros;
 unsigned bits_of(int value) {
   return static_cast<unsigned>(std::bit_width(static_cast<unsigned>(std::abs(value))));
 }
-/// Returns a value's bits as T.81 codes them: those of a negative value are one less.
+/// Returns a value's bits as T.81 codes them: a negative value minus 1.
 std::uint32_t coded(int value) { return static_cast<std::uint32_t>(value < 0 ? value - 1 : value); }
 
-/// Codes one scan. After a missing code its functions return false.
+/// Encodes one scan. Once a code is missing, its functions return false.
 class ScanCoder {
  public:
   ScanCoder(const jpeg::Frame& frame, const Coefficients& coefficients, const Scan& scan,
@@ -39,7 +39,7 @@ class ScanCoder {
            static_cast<std::size_t>(number) * block_values;
   }
 
-  /// Codes a scan of one component, which does not have the blocks that only fill MCUs.
+  /// Encodes a scan of one component. Such a scan omits the blocks that only fill MCUs.
   bool code_component() {
     const Scan::Component& component = scan_.components.front();
     const jpeg::Component& light = frame_.components.front();
@@ -72,7 +72,7 @@ class ScanCoder {
     return true;
   }
 
-  /// Writes the restart marker that may be due.
+  /// Writes a restart marker if one is due.
   bool begin_mcu() {
     if (scan_.restart_interval == 0) return true;
     if (mcus_in_segment_++ < scan_.restart_interval) return true;
@@ -153,7 +153,8 @@ class ScanCoder {
     return ++run_ < longest_run || end_run();
   }
 
-  /// Codes a block's next bits. Bits that correct earlier coefficients follow the next code.
+  /// Encodes the next bit of a block's coefficients. Bits that correct earlier coefficients follow
+  /// the next code.
   bool code_ac_refined(const SymbolCodes& codes, Block block) {
     run_codes_ = &codes;
     std::array<int, block_values> sizes;
@@ -190,7 +191,7 @@ class ScanCoder {
     return (run_ < longest_run && run_corrections_.size() <= most_corrections) || end_run();
   }
 
-  /// Writes the code of the blocks that have ended early, and their corrections.
+  /// Writes the end-of-band code for the blocks of `run_`, and their correction bits.
   bool end_run() {
     if (run_ == 0) return true;
     const auto bits = static_cast<unsigned>(std::bit_width(run_)) - 1;
@@ -217,7 +218,7 @@ class ScanCoder {
   std::array<int, 3> predictors_{};
   int mcus_in_segment_ = 0;
   int restarts_ = 0;
-  /// Blocks of a progressive scan that have ended early and are not coded yet.
+  /// Number of blocks of a progressive scan that have ended early and are not encoded yet.
   unsigned run_ = 0;
   const SymbolCodes* run_codes_ = nullptr;
   std::vector<std::uint8_t> run_corrections_;

@@ -11,7 +11,7 @@ constexpr std::uint8_t marker_prefix = 0xFF;
 constexpr int end_of_image = 0xD9;
 
 bool is_restart(int marker) { return marker >= 0xD0 && marker <= 0xD7; }
-/// SOI, TEM and the restart markers.
+/// Returns whether a marker is SOI, TEM or a restart marker.
 bool has_no_segment(int marker) { return marker == 0xD8 || marker == 0x01 || is_restart(marker); }
 
 /// Returns the offset of the first marker after a scan's data.

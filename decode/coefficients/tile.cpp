@@ -11,7 +11,7 @@
 namespace millrace::coefficients {
 namespace {
 
-/// Bits of the zigzag order for the bits of a row of a block.
+/// For each row of a block: maps the set bits of its 8 places to bits at their zigzag indices.
 constexpr auto places_of_rows = [] {
   std::array<std::array<std::uint64_t, 256>, jpeg::block_side> all{};
   for (std::size_t n = 0; n < zigzag_places.size(); ++n)
@@ -42,7 +42,7 @@ std::uint8_t* pack_dc(const std::int16_t* blocks, int count, std::uint8_t* to) {
   return to;
 }
 
-/// Returns the places of a block's coefficients that are not 0, in the zigzag order, as bits.
+/// Returns bits: bit n is set if the coefficient at zigzag index n is not 0.
 std::uint64_t stored_places(const std::int16_t* block) {
   std::array<std::uint8_t, block_values> is_stored;
   for (std::size_t n = 0; n < is_stored.size(); ++n) is_stored[n] = block[n] != 0 ? 1 : 0;
@@ -75,11 +75,11 @@ std::uint8_t* pack_ac(const std::int16_t* blocks, int count, std::uint8_t* to) {
   std::uint8_t* const nibbles = mask_to;
   std::uint8_t* escapes = nibbles + (value_count + 1) / 2;
   std::fill(nibbles, escapes, std::uint8_t{0});
-  // One more than a tile has, since a value is written before it counts.
+  // One element more than a tile needs, since each value is written before it is known to count.
   std::array<std::int16_t, std::size_t{tile_blocks} * (block_values - 1) + 1> wide;
   std::size_t wide_count = 0;
   for (std::size_t n = 0; n < value_count; ++n) {
-    // Without branches, since nothing predicts which values have bytes of their own.
+    // Has no branches, since a processor cannot predict which values have bytes of their own.
     const int value = values[n];
     const bool is_long = value < least_nibble || value > most_nibble;
     const bool is_wide = value < least_byte || value > most_byte;

@@ -23,7 +23,7 @@ int divided_up(int number, int by) { return (number + by - 1) / by; }
 }  // namespace
 
 McuRanges mcus_for(const jpeg::Frame& frame, const Region& region) {
-  // An MCU has a block of chroma. A grey one has a block.
+  // An MCU has one block of each component of chroma. A grey MCU has one block.
   const jpeg::Component& light = frame.components.front();
   const int chroma_width = divided_up(frame.width, light.across);
   const int chroma_height = divided_up(frame.height, light.down);

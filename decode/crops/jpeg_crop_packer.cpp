@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-/// Returns whether the entropy stage takes a code.
+/// Returns whether the entropy stage accepts a code.
 bool is_sound(const jpeg::HuffmanCode& code, bool of_dc) {
   jpeg::LongCodes codes;
   if (!codes.set(code)) return false;
@@ -99,12 +99,12 @@ bool JpegCropPacker::Source::take_code(const jpeg::HuffmanCode& code, bool of_dc
   return codes.size() <= static_cast<std::size_t>(CropScan::most_codes);
 }
 
-/// Copies and measures the scan. Returns false if the form cannot hold it.
+/// Copies and measures the scan. Returns false if a packed crop cannot hold it.
 bool JpegCropPacker::Source::take_scan(const Region& region) {
   segments.begin(*frame, *index);
   const crops::McuRanges mcus = crops::mcus_for(*frame, region);
   for (int row = mcus.rows.first; row <= mcus.rows.last; ++row) {
-    // A decoder reads to the end of the image in its last row.
+    // In the image's last row, a decoder reads to the end of the image.
     const int last = row == frame->mcus_down - 1 ? frame->mcus_across - 1 : mcus.columns.last;
     if (!segments.add(row, mcus.columns.first, last)) return false;
   }

@@ -94,7 +94,7 @@ bool ScanSegments::add(int mcu_row, int first, int last) {
   place_ = {8 * copy_.bytes() + point.bit % 8, point.predictors};
   for (std::int64_t tile = first_tile; tile <= last_tile; ++tile)
     if (!add_tile(tiles, tile, row + last + 1)) return false;
-  // The last byte has bits of the segment and of the next tile.
+  // The last byte may have bits of both the segment and the next tile.
   return place_.bit % 8 == 0 || copy_.copy_byte();
 }
 
@@ -102,7 +102,7 @@ bool ScanSegments::add(int mcu_row, int first, int last) {
 /// `wanted_end` are added.
 bool ScanSegments::add_tile(const jpeg::Tiles& tiles, std::int64_t tile, std::int64_t wanted_end) {
   using End = CropScan::Segment::End;
-  // More than photographs of the highest quality have.
+  // More bytes than an MCU of a photograph of the highest quality has.
   constexpr std::size_t most_mcu_bytes = 512;
   const std::int64_t interval = frame_->restart_interval;
   const std::int64_t end = tiles.first_mcu(tile + 1);
@@ -134,7 +134,7 @@ bool ScanSegments::add_tile(const jpeg::Tiles& tiles, std::int64_t tile, std::in
     mcu = stop;
     if (is_open) return true;
   }
-  // A decoder that comes from the tile before must find the same state at the next tile.
+  // The next tile's point must be the state that a decoder reaches after this tile.
   if (segments_.back().end != End::at_marker || !knows(tile + 1)) return true;
   return index_->points[static_cast<std::size_t>(tile + 1)] ==
          jpeg::SeekPoint{.bit = std::uint64_t{8} * copy_.offset()};

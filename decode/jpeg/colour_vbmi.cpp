@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The colours with AVX-512 VBMI and VNNI. Even and odd samples stay apart until the look-ups that
-// interleave the colours.
+// Conversion of colours with AVX-512 VBMI and VNNI. Even and odd samples stay in separate vectors
+// until the look-ups that interleave the colours.
 #include "jpeg/colour.h"
 
 // Highway's target that includes this instruction set.
@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t vector_bytes = 64;
 using Bytes = std::array<std::uint8_t, vector_bytes>;
 
-/// Look-ups that interleave three vectors of colours. Those of `red_and_green` have bit 6 for
+/// Look-ups that interleave three vectors of colours. In those of `red_and_green`, bit 6 means
 /// green. `is_blue` has the bytes that `blue` looks up.
 struct Interleaving {
   alignas(64) std::array<Bytes, 3> red_and_green;

@@ -19,12 +19,12 @@ bool take_code(const JHUFF_TBL* table, HuffmanCode& code) {
   return true;
 }
 
-/// Takes a component's sampling and steps. Returns nullptr, or the name of the decoder that takes
+/// Sets a component's sampling and steps. Returns nullptr, or the name of the decoder that takes
 /// the image.
 const char* take_component(const jpeg_decompress_struct& image, int number, Frame& frame) {
   const jpeg_component_info& from = image.comp_info[number];
   Component& to = frame.components[static_cast<std::size_t>(number)];
-  to.dc_table = to.ac_table = 0;  // those of the image before may not exist
+  to.dc_table = to.ac_table = 0;  // the tables of the image before may not exist now
   // A scan of one component has one block in an MCU, whatever its sampling factors.
   to.across = image.num_components == 1 ? 1 : from.h_samp_factor;
   to.down = image.num_components == 1 ? 1 : from.v_samp_factor;

@@ -79,7 +79,7 @@ void SkipTable::set(const HuffmanCode& code) {
   });
   *table(0) = nothing;
   for (int bits = 1; bits <= index_bits; ++bits) {
-    if (bits > index_bits - fewest && bits < index_bits) continue;  // nothing leaves so many
+    if (bits > index_bits - fewest && bits < index_bits) continue;  // no symbol leaves so many bits
     std::uint16_t* const made = table(bits);
     // An index without a complete code has no symbols.
     std::fill_n(made, std::size_t{1} << bits, nothing);

@@ -7,7 +7,7 @@
 
 #include <limits>
 
-// The size of a block's vector is known at compile time.
+// Only targets whose vectors have a size that is known at compile time.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "jpeg/idct.cpp"
@@ -44,7 +44,7 @@ using D64 = hn::RepartitionToWide<D32>;
 using V16 = hn::Vec<D16>;
 using V32 = hn::Vec<D32>;
 
-/// The pairs of two vectors of 16 bits, in two vectors.
+/// The pairs of 16-bit values from two vectors, in two vectors.
 struct Pairs {
   V16 lower, upper;
   HWY_INLINE Pairs(V16 a, V16 b)
@@ -193,7 +193,7 @@ void transform(const BlockGroup& group, const StepsOfGroup& steps, std::uint8_t*
       rows[row] = hn::Mul(hn::Load(d16, group.values.data() + offset),
                           hn::Load(d16, steps.values() + offset));
     }
-    // For such values libjpeg-turbo's short cut for blocks of one row gives other samples.
+    // For such values libjpeg-turbo's shortcut for blocks of one row gives other samples.
     constexpr std::int16_t largest = std::numeric_limits<std::int16_t>::max() >> idct::kept_bits;
     const auto is_large =
         hn::Or(hn::Gt(rows[0], hn::Set(d16, largest)), hn::Lt(rows[0], hn::Set(d16, -largest)));

@@ -20,7 +20,7 @@ void inverse_transform_plain(const std::int16_t* block, const std::int16_t* step
   for (std::size_t column = 0; column < 8; ++column) {
     if (below_first_row)
       transform_eight(values.data() + column, 8, idct::first_shift);
-    else  // libjpeg-turbo's short cut
+    else  // libjpeg-turbo's shortcut
       for (std::size_t row = 8; row-- > 0;)
         values[row * 8 + column] = wrapped(values[column] * (1 << idct::kept_bits));
   }

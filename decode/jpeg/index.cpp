@@ -33,7 +33,7 @@ Row<columns> difference(const SeekPoint& point, const SeekPoint& before) {
 /// Writes the points and their columns' parameters, and cuts `packed` after them.
 template <std::size_t columns>
 void pack_points(const std::vector<SeekPoint>& points, std::vector<std::byte>& packed) {
-  // Computed from some of the points: a parameter need not be the best.
+  // The parameters are computed from some of the points, since they need not be the best.
   const std::size_t step = 1 + points.size() / 64;
   std::array<std::uint64_t, columns> sums{};
   std::uint64_t summed = 1;
@@ -106,7 +106,7 @@ bool unpack_index(std::span<const std::byte> packed, const Frame& frame, std::ui
   const auto columns = static_cast<std::size_t>(frame.component_count) + 1;
   const std::uint64_t format = take_bytes(packed.data(), 1);
   const auto of = format == format_of_rows ? IndexPoints::rows : IndexPoints::tiles;
-  // Each number has at least a bit.
+  // Each number takes at least one bit.
   if ((format != format_of_tiles && format != format_of_rows) ||
       take_bytes(packed.data() + 1, 1) + 1 != columns || take_bytes(packed.data() + 6, 8) != jpeg ||
       count == 0 || count > static_cast<std::size_t>(Tiles(frame, of).count) ||

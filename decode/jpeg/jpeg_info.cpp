@@ -118,7 +118,7 @@ class Header {
   }
 
   Status take(int marker, Bytes segment) {
-    // SOF0 to SOF15. DHT, JPG and DAC lie between them.
+    // SOF0 to SOF15. The codes of DHT, JPG and DAC lie between them.
     if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC)
       return take_frame(marker, segment);
     if (marker == 0xDB) return take_tables(segment);

@@ -46,7 +46,7 @@ void Libjpeg::on_message(j_common_ptr handle, int level) {
     case JWRN_BOGUS_ICC:
     case JWRN_JFIF_MAJOR:
     case JWRN_NOT_SEQUENTIAL:
-      return;  // these cost no pixels
+      return;  // these do not change pixels
     case JWRN_EXTRANEOUS_DATA:
       if (reinterpret_cast<j_decompress_ptr>(handle)->input_scan_number == 0) return;
       if (of(handle).skip_stray_bytes()) return;
@@ -57,7 +57,7 @@ void Libjpeg::on_message(j_common_ptr handle, int level) {
 }
 
 /// Handles libjpeg's report of bytes before a marker, after a scan has begun. Returns false if they
-/// are not stray, but data that the decoder of a damaged scan did not reach.
+/// are not stray bytes, but data that the decoder did not reach in a damaged scan.
 bool Libjpeg::skip_stray_bytes() {
   const auto count = static_cast<std::size_t>(handle_.err->msg_parm.i[0]);
   const int marker = handle_.err->msg_parm.i[1];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled once for each instruction set (Highway's foreach_target.h), for the shifts of the newer
-// ones: a value waits for the shift by the length of the one before. AVX2's have these, and AVX-512
-// adds nothing.
+// Compiled once for each instruction set (Highway's foreach_target.h), since newer ones have faster
+// shifts: each value waits for the shift by the length of the value before. The targets from AVX2
+// on have these shifts, and AVX-512 adds nothing.
 #include "jpeg/mcus.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace millrace::jpeg {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Begins the next MCUs of one tile, and notes the tile's point if they begin the tile. `bit` is
+/// Begins the next MCUs of one tile, and records the tile's point if they begin the tile. `bit` is
 /// the position of the first MCU. Returns the number of blocks of these MCUs; 0 after the last MCU.
 HWY_NOINLINE std::int64_t begin_tile(McuRun& run, std::uint64_t bit) {
   if (run.later_mcus == 0) return 0;

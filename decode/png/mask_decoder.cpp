@@ -37,7 +37,7 @@ Status read_mask_info(std::span<const std::byte> encoded, Size size, const Decod
   return check_pixels(size, limits);
 }
 
-/// Puts the values of a pass's row into their places, which are `step` apart.
+/// Stores the values of a pass's row at their places, which are `step` values apart.
 void place(const std::uint8_t* row, int count, bool is_16, std::uint16_t* to, int step) {
   if (is_16)
     for (int n = 0; n < count; ++n)
@@ -48,7 +48,8 @@ void place(const std::uint8_t* row, int count, bool is_16, std::uint16_t* to, in
     for (int n = 0; n < count; ++n) to[n * step] = row[n];
 }
 
-/// Reads all values of a mask whose header is `info`. `row` is scratch of 2 bytes a pixel of a row.
+/// Reads all values of a mask whose header is `info`. `row` is scratch with 2 bytes for each pixel
+/// of a row.
 Status read_values(std::span<const std::byte> encoded, const PngInfo& info, Libpng& libpng,
                    std::uint16_t* values, std::uint8_t* row) {
   const Libpng::End at_end{libpng};
@@ -81,7 +82,7 @@ Status MaskDecoder::decode(std::span<const std::byte> encoded, Size size, MaskVi
   PngInfo info;
   if (Status read = read_mask_info(encoded, size, budget_->limits(), info); !read.is_ok())
     return read;
-  // Memory besides the values: libpng's row, the row before it, the row that both become, and ours.
+  // Memory in addition to the values: libpng's current, previous and resulting row, and our row.
   const auto pixels = static_cast<std::uint64_t>(pixels_of(size));
   const std::uint64_t needed =
       2 * pixels + std::uint64_t{4} * 2 * static_cast<unsigned>(size.width);

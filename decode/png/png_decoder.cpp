@@ -42,8 +42,7 @@ Status PngDecoder::read_header(std::span<const std::byte> encoded, ImageHeader& 
 }
 
 std::uint64_t PngDecoder::bytes_beside(const Region&) const {
-  // libpng's row, the row before it, the row that both become, and ours, of at most 8 bytes a
-  // pixel.
+  // libpng's current, previous and resulting row, and our row, with at most 8 bytes per pixel.
   return std::uint64_t{4} * 8 * static_cast<std::uint64_t>(info_.width);
 }
 

@@ -101,7 +101,7 @@ Status read_ihdr(const PngChunk& chunk, PngInfo& info) {
   return Status::ok();
 }
 
-/// Metadata that may state the orientation; of each kind the last one in the file.
+/// Metadata that may state the orientation: the last one of each kind in the file.
 class PngMetadata {
  public:
   void take(const PngChunk& chunk) {
@@ -112,7 +112,7 @@ class PngMetadata {
     if (text->keyword == "XML:com.adobe.xmp") xmp_ = text;
   }
 
-  /// Inflates at most one text of each kind, and no text if there is neither.
+  /// Inflates at most one text of each kind.
   std::optional<int> orientation() const {
     std::vector<std::byte> profile;
     std::vector<std::byte> packet;

@@ -16,7 +16,7 @@ std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Takes the bytes up to a zero, and the zero. nullopt without a zero.
+/// Takes the bytes up to a zero, and the zero. Returns nullopt without a zero.
 std::optional<std::string_view> take_string(Bytes& rest) {
   const std::size_t length = text_of(rest).find('\0');
   if (length == std::string_view::npos) return {};
@@ -25,14 +25,14 @@ std::optional<std::string_view> take_string(Bytes& rest) {
   return string;
 }
 
-/// Inflates a zlib stream of at most a mebibyte.
+/// Inflates a zlib stream to at most 1 MiB. Returns nothing if it is longer or corrupt.
 std::vector<std::byte> inflated(Bytes bytes) {
   constexpr std::size_t step = 1 << 15;
   constexpr std::size_t most = 1 << 20;
   z_stream stream{};
   if (inflateInit(&stream) != Z_OK) throw std::bad_alloc();
   const std::unique_ptr<z_stream, decltype(&inflateEnd)> end(&stream, inflateEnd);
-  // zlib does not write to its input; its type is const with ZLIB_CONST alone.
+  // zlib does not write to its input; its type is const only with ZLIB_CONST.
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
   std::vector<std::byte> out;

@@ -57,7 +57,7 @@ class PnmHeader {
   bool ended_ = false;
 };
 
-/// Returns the reason against a format other than P5 and P6.
+/// Returns the bad status for a format other than P5 and P6.
 Status refuse(char number) {
   constexpr const char* names[] = {"text PBM (P1)",  "text PGM (P2)",  "text PPM (P3)", "PBM (P4)",
                                    nullptr /* P5 */, nullptr /* P6 */, "PAM (P7)"};

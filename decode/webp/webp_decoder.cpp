@@ -63,8 +63,8 @@ Status WebpDecoder::read_header(std::span<const std::byte> encoded, ImageHeader&
 std::uint64_t WebpDecoder::bytes_beside(const Region& region) const {
   const auto frame_pixels = static_cast<std::uint64_t>(info_.frame.width) *
                             static_cast<std::uint64_t>(info_.frame.height);
-  // A lossless image is decoded as a whole, to 4 bytes a pixel. An alpha plane may be decoded so,
-  // too, and is kept beside it. A lossy image keeps some rows of macroblocks.
+  // A lossless image is decoded as a whole, to 4 bytes a pixel. An alpha plane may be decoded in
+  // the same way, and is kept in addition. A lossy image keeps some rows of macroblocks.
   const std::uint64_t inside = info_.lossless ? 4 * frame_pixels
                                : info_.alpha  ? 5 * frame_pixels
                                               : 0;
@@ -99,7 +99,8 @@ Status WebpDecoder::read_region(const Region& region, PixelView& view) {
   const bool is_whole = shown == region;
   const std::size_t canvas_bytes = is_whole ? 0 : pixel_bytes_of(region);
   Region inside{shown.x - frame.x, shown.y - frame.y, shown.width, shown.height};
-  // A region beside an animation's frame shows nothing of the frame, but is bad if the frame is.
+  // A region outside an animation's frame shows nothing of the frame. Its status is still bad if
+  // the frame is bad.
   if (shown.width == 0 || shown.height == 0) inside = {0, 0, 1, 1};
   const Region part = decoded_part(inside, {frame.width, frame.height});
   std::uint8_t* const canvas = reserve(canvas_bytes + pixel_bytes_of(part));
@@ -122,7 +123,7 @@ Status WebpDecoder::read_region(const Region& region, PixelView& view) {
 }
 
 Status WebpDecoder::read_all() {
-  // All data before the last rows is read for them.
+  // Decoding the last rows reads all data before them.
   const Region end =
       decoded_part({0, info_.frame.height - 1, 1, 1}, {info_.frame.width, info_.frame.height});
   return read_part(end, reserve(pixel_bytes_of(end)));

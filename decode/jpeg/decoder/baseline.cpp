@@ -45,7 +45,7 @@ void BaselineDecoder::begin(const Frame& frame, const Region& region, int reduct
 void BaselineDecoder::start(const Frame& frame, const Region& region, int reduction,
                             std::uint8_t* pixels, SeekIndex* index) {
   frame_ = &frame;
-  // The number of noted points must not decide whether damage before a region is seen.
+  // The number of known points must not decide whether damage before a region is found.
   const auto is_whole = [&] {
     return static_cast<std::int64_t>(index->points.size()) == Tiles(frame, index->of).count;
   };
@@ -113,7 +113,7 @@ bool BaselineDecoder::finish() {
   return true;
 }
 
-/// Makes the pixels of the next `count` rows of MCUs, when their coefficients are decoded.
+/// Finishes decoding the coefficients of the next `count` rows of MCUs, and makes their pixels.
 void BaselineDecoder::finish_rows(int count) {
   sound_ = sound_ && entropy_.finish();
   aimed_ = false;

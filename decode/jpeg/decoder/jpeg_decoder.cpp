@@ -69,7 +69,7 @@ Status JpegDecoder::open(std::span<const std::byte> encoded) {
 const char* JpegDecoder::choose_decoder() {
   takes_stages_ = takes_progressive_ = false;
   const std::uint64_t max_scan_pixels = budget_->limits().max_scan_pixels;
-  // Even one scan exceeds the limit. libjpeg then reports it.
+  // If even one scan exceeds the limit, libjpeg reports it.
   if (static_cast<std::uint64_t>(pixels_of(header_.size())) > max_scan_pixels)
     return "libjpeg-turbo (max_scan_pixels)";
   if (const char* other = jpeg::read_frame(libjpeg_->image(), *frame_)) return other;
@@ -79,7 +79,7 @@ const char* JpegDecoder::choose_decoder() {
     if (stages_ == nullptr) stages_ = std::make_unique<jpeg::BaselineDecoder>();
     return "millrace";
   }
-  // The stages take more memory than libjpeg. They must not make an image bad.
+  // The stages take more memory than libjpeg. This must not make an image bad.
   takes_progressive_ =
       jpeg::read_script(libjpeg_->image(), *frame_, max_scan_pixels, *script_) &&
       check_memory(header_.size(), needed_by_progressive({0, 0, header_.width, header_.height}),
@@ -103,8 +103,8 @@ Status JpegDecoder::check_header(std::size_t encoded_bytes) const {
 std::uint64_t JpegDecoder::needed_bytes(Region region) const {
   const jpeg_decompress_struct& image = libjpeg_->image();
   const std::uint64_t coefficients = libjpeg_->coefficient_bytes();
-  // The output's begin is known from `start` on. It lies at most two blocks beside the region. An
-  // image of several scans begins at its corner.
+  // `start` determines where the output begins: at most two blocks beside the region. An image of
+  // several scans begins at its corner.
   constexpr int widest_blocks = 2 * 2 * DCTSIZE * MAX_SAMP_FACTOR;
   if (coefficients > 0) region = {0, 0, header_.width, region.y + region.height};
   const auto width =
@@ -114,7 +114,7 @@ std::uint64_t JpegDecoder::needed_bytes(Region region) const {
   return coefficients + scratch;
 }
 
-/// Returns the same for our own stages' decode of a progressive image, at any resolution.
+/// Returns the same if our own stages decode a progressive image, at any resolution.
 std::uint64_t JpegDecoder::needed_by_progressive(const Region& region) const {
   return jpeg::ProgressiveCoefficients::bytes_for(*frame_, script_->refined_bits) +
          jpeg::RegionPixels::stride_of(region.width) * static_cast<std::uint64_t>(region.height);
@@ -293,9 +293,9 @@ void JpegDecoder::doubt() {
   header_.decoder = "libjpeg-turbo (doubtful data)";
 }
 
-/// Call it after an image was read: sets whether stray bytes were skipped.
+/// Sets whether stray bytes were skipped. Call it after an image was read.
 void JpegDecoder::note_repair(const Status& status) {
-  // The stages do not skip stray bytes of progressive images, and libjpeg has not begun then.
+  // If the stages decode a progressive image, they skip no stray bytes, and libjpeg has not begun.
   header_.repaired = status.is_ok() && (takes_stages_ ? stages_->skipped_stray_bytes()
                                                       : libjpeg_->skipped_stray_bytes());
   if (header_.repaired)
@@ -334,7 +334,7 @@ bool JpegDecoder::check_by_stages(Status& status) {
   return true;
 }
 
-/// Takes the index of the whole image if the given one is a part of it.
+/// Takes the whole image's index if the given one is a part of it; else sets a bad status.
 void JpegDecoder::take_whole_index(jpeg::SeekIndex whole, Status& status) {
   if (std::ranges::mismatch(index_.points, whole.points).in1 == index_.points.end())
     index_ = std::move(whole);

@@ -10,7 +10,7 @@
 namespace millrace::jpeg {
 namespace {
 
-/// Place of the first sample in a smoothed row of sums. Its neighbour lies before it.
+/// Index of the first sum in a row of sums. The sum of its left neighbour precedes it.
 constexpr std::size_t first_sum = 32;
 
 }  // namespace
@@ -156,7 +156,7 @@ const std::uint8_t* RegionPixels::chroma_row(int component, int mcu_row, int y) 
   const int samples = right - left + 1;
   const auto count = static_cast<std::size_t>(samples);
   std::int16_t* const sums = sums_.data() + first_sum;
-  // With the neighbour on each side. At the image's edge a sample is its own neighbour.
+  // Includes the neighbour on each side. At the image's edge a sample is its own neighbour.
   const std::size_t before = left > 0 ? 1 : 0;
   if (grid_.down == 1)
     widen_row(near_row - before, sums - before, count + before + 1);

@@ -21,7 +21,7 @@ int ceil_divided(int value, int by) { return (value + by - 1) / by; }
 /// Numbers of blocks of a component.
 struct BlockCounts {
   std::size_t needed;
-  /// Blocks with values, and the place for the others.
+  /// Blocks with values, plus slot 0 for the others.
   std::size_t slots;
   /// DC coefficients.
   std::size_t dc;

@@ -39,8 +39,8 @@ void set_column(SeekPoint& point, const SeekPoint& before, std::size_t column,
   }
 }
 
-/// Reads the points of scan `scan` but the first one. Returns false if a scan of `scan_bits` bits
-/// cannot have them.
+/// Reads all points of scan number `scan` except the first one. Returns false if a scan of
+/// `scan_bits` bits cannot have them.
 bool unpack_scan(RiceReader& reader, std::size_t scan, std::size_t scans, std::uint64_t scan_bits,
                  std::vector<SeekPoint>& points) {
   for (std::size_t column = 0; column < point_columns; ++column) {

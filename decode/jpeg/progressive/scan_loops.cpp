@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled once for each instruction set (Highway's foreach_target.h), for the shifts of the newer
-// ones and for BMI2's pdep.
+// Compiled once for each instruction set (Highway's foreach_target.h), since newer ones have faster
+// shifts and BMI2's pdep.
 #include "jpeg/progressive/scan_loops.h"
 
 #include <bit>
@@ -23,7 +23,7 @@ namespace millrace::jpeg {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// A symbol of a first scan that `decode_first` does not take by the table.
+/// A symbol of a first scan that `decode_first` does not take from the table.
 struct FirstSymbol {
   enum Kind { coefficient, zeros, end_of_band, invalid };
   Kind kind;
@@ -135,7 +135,7 @@ bool refine(BandScan& scan) {
 
 HWY_NOINLINE bool decode_dc(DcScan& scan, int mcus) {
   ScanBits bits = scan.bits;
-  // The coefficients at their low bit fit into 16 bits.
+  // The coefficients, shifted by the low bit, must fit into 16 bits.
   const std::uint32_t lowest = 0x8000U >> scan.low_bit;
   const std::uint32_t count = 0x10000U >> scan.low_bit;
   for (; mcus > 0; --mcus) {

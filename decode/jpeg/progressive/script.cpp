@@ -110,7 +110,7 @@ class ScriptReader {
     int ac_table = 0;
   };
 
-  /// Takes the scan whose header libjpeg has read.
+  /// Adds the scan whose header libjpeg has read.
   bool take_first_scan() {
     if (image_.comps_in_scan > component_count_) return false;
     ProgressiveScan scan{.component_count = image_.comps_in_scan,
@@ -135,7 +135,7 @@ class ScriptReader {
     Parameters parameters;
     for (std::size_t n = 0; n < count; ++n) {
       scan.components[n] = component_of(segment[1 + 2 * n]);
-      // libjpeg refuses a component whose place in the scan is behind that in the image.
+      // libjpeg refuses a component that comes later in the scan than in the image.
       if (scan.components[n] < static_cast<int>(n)) return false;
       parameters.dc_tables[n] = segment[2 + 2 * n] >> 4;
       parameters.ac_table = segment[2 + 2 * n] & 15;
@@ -148,7 +148,7 @@ class ScriptReader {
     return add_scan(scan, parameters);
   }
 
-  /// Returns the only component with an identifier, or -1.
+  /// Returns the number of the component with this identifier, or -1 unless exactly one has it.
   int component_of(int identifier) const {
     int found = -1;
     for (int number = 0; number < component_count_; ++number) {
@@ -199,7 +199,7 @@ class ScriptReader {
     return true;
   }
 
-  /// Passes the entropy-coded data of the last scan, up to the marker after it.
+  /// Skips the entropy-coded data of the last scan, up to the marker after it.
   bool pass_data() {
     ProgressiveScan& scan = script_.scans.back();
     while (at_ + 1 < bytes_.size()) {
