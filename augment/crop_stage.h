@@ -32,8 +32,8 @@ class ImagePacker {
   /// Measures the packed crop of the JPEG that a decoder has opened, with the index that it uses.
   /// Returns its size in bytes; 0 if a worker must make the image.
   std::size_t measure(ImageDecoder& decoder, const ResamplePlan& plan);
-  /// Returns the least number of input bytes that the measured crop must reserve: the scratch of a
-  /// batch is proportional to its input. An image has `image_bytes` bytes.
+  /// Returns the least number of input bytes that the measured crop must reserve: a sample's share
+  /// of the scratch is proportional to its input. An image has `image_bytes` bytes.
   std::size_t least_bytes(std::size_t image_bytes) const;
   /// Packs the crop that was measured last. The record must still be valid.
   void pack(std::byte* to) const { is_jpeg_ ? jpeg_packer_.pack(to) : packer_.pack(to); }

@@ -39,7 +39,7 @@ HWY_INLINE void refill(ScanBits& bits) {
   bits.count = count | 56;
 }
 
-/// Drops as many bits as the low byte of `amount` states. Its higher bits are ignored.
+/// Drops as many bits as the low byte of `amount` states, and ignores the higher bits of `amount`.
 HWY_INLINE void consume(ScanBits& bits, std::uint32_t amount) {
   bits.buffer <<= amount & 63;
   bits.count -= amount;

@@ -25,7 +25,7 @@ struct BlockArray {
   unsigned down = 0;
 };
 
-/// Wrapper of libjpeg-turbo's decompressor. Its errors, and the warnings that mean wrong pixels,
+/// Wrapper of libjpeg-turbo's decompressor. libjpeg's errors, and its warnings of wrong pixels,
 /// become a bad `Status`. Nothing is printed. No state of one image affects the next one. After a
 /// bad `Status` only `open` and `end` may be called. Not for two threads at once.
 class Libjpeg {

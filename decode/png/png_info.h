@@ -19,9 +19,9 @@ struct PngInfo : ImageInfo {
   bool interlaced = false;
 };
 
-/// Reads the properties. Returns a bad status, with the reason, if they are corrupt or truncated
-/// before the first chunk of pixels. Checksums are not verified. The bytes must begin with a PNG's
-/// signature.
+/// Reads the properties. Returns a bad status, with the reason, if the chunks are corrupt or
+/// truncated before the first chunk of pixels. Checksums are not verified. The bytes must begin
+/// with a PNG's signature.
 Status read_png_info(std::span<const std::byte> encoded, PngInfo& info);
 
 }  // namespace millrace

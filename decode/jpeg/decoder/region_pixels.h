@@ -42,7 +42,7 @@ class RegionPixels {
   int side_of(int component) const { return grid_.sides[static_cast<std::size_t>(component)]; }
   /// Takes the coefficients of the window's MCUs in one row of MCUs. Call it for each row of the
   /// window, in order. After the last row all pixels are made. Returns the number of rows of pixels
-  /// that this call has made: at most one more than an MCU has.
+  /// that this call has made: at most one more than the rows of an MCU.
   int add(const CoefficientRow& coefficients, int mcu_row);
   /// Sets the address of the following rows of pixels.
   void continue_at(std::uint8_t* pixels) { next_row_ = pixels; }

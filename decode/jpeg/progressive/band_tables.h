@@ -16,8 +16,7 @@ namespace millrace::jpeg {
 /// - bits 0 to 7: the number of bits to take, including those of the value or the run
 /// - bits 8 to 15: the distance of the coefficient's place from the one before (1 to 16). `end`
 ///   means an end of band, `other` a symbol that does not fit into the index
-/// - bits 16 to 31: the coefficient as an int16, at its low bit; or the number of blocks of the end
-/// of band
+/// - bits 16 to 31: the coefficient as an int16, at its low bit; or the end of band's block count
 struct FirstTable {
   static constexpr int index_bits = 11;
   static constexpr std::uint32_t end = 64;

@@ -47,7 +47,7 @@ struct ProgressiveBlocks {
 /// are not wanted have only the masks that refinements need. The memory is kept for the next image.
 class ProgressiveCoefficients {
  public:
-  /// Returns the maximal bytes of memory that an image takes.
+  /// Returns the maximal number of bytes of memory that an image takes.
   static std::uint64_t bytes_for(const Frame& frame, int refined_bits);
 
   /// Sets all coefficients to 0.

@@ -43,7 +43,7 @@ HWY_INLINE std::uint32_t take_bits(ScanBits& bits, std::uint32_t count) {
 class ZerosByLoop {
  public:
   HWY_INLINE explicit ZerosByLoop(std::uint64_t zeros) : left_(zeros) {}
-  /// Skips `skipped` zeros. Returns the bit of the next zero, or 0 after the last one.
+  /// Returns the bit of the zero that follows the next `skipped` zeros, or 0 after the last zero.
   HWY_INLINE std::uint64_t after(std::uint32_t skipped) const {
     std::uint64_t left = left_;
     for (; skipped > 0 && left != 0; --skipped) left ^= std::bit_floor(left);

@@ -47,7 +47,7 @@ struct Script {
 /// up to its first scan. Returns false for a script that our own stages do not decode:
 /// - libjpeg would warn of it, or refuse it
 /// - it leaves out bits of coefficients, so that libjpeg smooths between blocks
-/// - there are more than `Libjpeg::max_scans` scans, or more pixels than `max_scan_pixels` in them
+/// - there are more than `Libjpeg::max_scans` scans, or together they exceed `max_scan_pixels`
 /// - a segment other than DHT and DRI, or any other byte, lies between scans
 bool read_script(const jpeg_decompress_struct& image, const Frame& frame,
                  std::uint64_t max_scan_pixels, Script& script);
