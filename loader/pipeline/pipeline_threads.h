@@ -98,8 +98,8 @@ struct PlanRecycleThread {
   std::shared_future<void> upload_ended;
   std::vector<HostSlot*> leaving{};
 
-  /// Returns when the slot queues are closed and nothing uses the slots any more, or after
-  /// `patience_with_device`.
+  /// Returns after the slot queues are closed, as soon as nothing uses the slots any more, at the
+  /// latest after `patience_with_device`.
   void run() noexcept;
 
  private:

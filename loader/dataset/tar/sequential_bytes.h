@@ -35,7 +35,8 @@ class SequentialBytes final : public TarBytes {
   /// Offsets must not decrease, except that the last bytes may be read again. Skips the bytes
   /// between. Fewer bytes are returned only at the end of the file.
   std::span<const std::byte> read(std::uint64_t offset, std::size_t bytes) override;
-  /// Reads into the caller's memory. Offsets must not decrease. Returns the number of bytes read.
+  /// Reads into the caller's memory. Skips the bytes before `offset`; no byte from `offset` on may
+  /// have been read yet. Returns the number of bytes read, fewer only at the end of the file.
   std::size_t read_into(std::uint64_t offset, std::span<std::byte> to);
 
  private:

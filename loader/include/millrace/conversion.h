@@ -37,7 +37,8 @@ struct Conversion {
   std::array<float, max_channels> mean{0, 0, 0, 0};
   std::array<float, max_channels> std{1, 1, 1, 1};
   /// Numbers of values in `mean` and `std`, as an options file gives them. A number that is not 0
-  /// must equal the number of the field's channels. 0 = not checked.
+  /// must equal the number of the field's channels. 0 = not checked: the first values of the array
+  /// are used.
   std::size_t mean_values = 0;
   std::size_t std_values = 0;
 

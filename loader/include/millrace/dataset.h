@@ -209,7 +209,7 @@ struct OpenOptions {
 ///   shards are in the list's folder and are read as one dataset, in order.
 /// - Files of other programs, read in place (loader/README.md): LMDB files, WebDataset tars,
 ///   folders and lists of images, numpy's files and descriptions of arrays. For tars, `path` may
-///   also be a pattern ("cc3m-*.tar") or a text file with one tar per line.
+///   also be a pattern ("cc3m-*.tar") or a text file with one tar or pattern per line.
 /// Files are mapped read-only, without locks or lock file. A process maps each file once, even if
 /// several calls open it. Image files of folders and lists are not mapped: each read opens and
 /// closes its file. Files must not be changed while they are open.

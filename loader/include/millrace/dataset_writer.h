@@ -21,10 +21,11 @@ namespace MILLRACE_API millrace {
 
 struct WriterOptions {
   /// Replace an existing file when `finish()` is called. Until then the new file is beside it, has
-  /// its name plus ".replacement", and needs its own disk space. (A new shard gets a number in its
-  /// name if a file with its name exists.) An earlier ".replacement" file is removed. If the
-  /// process is killed at any time, either the old dataset or the new one is complete. After the
-  /// replacement the old shards are removed; readers that have them open can still read them.
+  /// its name plus ".replacement", and needs its own disk space. (If the name of a new shard is
+  /// taken, the shard gets another one: out-00000.1.lmdb.) An earlier ".replacement" file is
+  /// removed. If the process is killed at any time, either the old dataset or the new one is
+  /// complete. After the replacement the old shards are removed; readers that have them open can
+  /// still read them.
   bool overwrite = false;
   /// Continue after the committed records of an interrupted writer, including one that replaces
   /// another dataset. Starts from the beginning if the file does not exist. A complete dataset is

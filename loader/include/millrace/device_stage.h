@@ -32,8 +32,9 @@ class DeviceStage {
   /// first stage may be packed. It may mark samples that it cannot make from their inputs. The
   /// upload thread makes marked samples again on the host, and what it writes replaces the stage's
   /// result. So bad records are found and replaced as without stages. The transform's own batch
-  /// transform then runs again: the fields that it adds are zero again, and the other fields are as
-  /// its first run left them. A batch is handed out after its marks are known.
+  /// transform then runs again. The fields that it adds are zero again. Other fields of the marked
+  /// samples are made again; those of other samples are as its first run left them. A batch is
+  /// handed out after its marks are known.
   virtual bool packed() const { return false; }
   /// Packed inputs begin at multiples of this, in bytes.
   static constexpr std::size_t input_unit = 16;

@@ -61,8 +61,8 @@ struct SlotOptions {
   /// it waits for its copy, and during the copy.
   std::size_t prefetch = 4;
   /// Number of device slots, at least 1; 2 means double buffering. Used only if batches are copied.
-  /// If batches are converted or have several micro-batches, the run also allocates two staging
-  /// slots of a host slot's size. The transform's device stages add their memory
+  /// If copied batches are converted or have several micro-batches, the run also allocates two
+  /// staging slots of a host slot's size. The transform's device stages add their memory
   /// (`MemoryReport::staging_bytes`).
   std::size_t device_slots = 2;
   /// Number of micro-batches in a batch: at least 1, at most the samples of this rank's largest

@@ -49,11 +49,11 @@ struct Ranks {
   /// a number or a rank is not below its world. Also throws if only one of rank and world is set
   /// and no other launcher sets both.
   ///
-  /// If another launcher has set a different rank or world, adds a warning (`warnings`): for
-  /// example `mpirun` with RANK and WORLD_SIZE left from an earlier run. Throws an `Error` if the
-  /// world of Open MPI or MPICH differs from WORLD_SIZE, unless MPI started torchrun's agents
-  /// (GROUP_RANK, GROUP_WORLD_SIZE). SLURM is not compared with MPI, because SLURM may have started
-  /// MPI's daemons.
+  /// Torchrun's numbers are compared with those of the other launchers. If their rank or world
+  /// differs, adds a warning (`warnings`): for example `mpirun` with RANK and WORLD_SIZE left from
+  /// an earlier run. Throws an `Error` if the world of Open MPI or MPICH differs from WORLD_SIZE.
+  /// A launcher that started torchrun's agents (GROUP_RANK, GROUP_WORLD_SIZE) is not compared.
+  /// SLURM is not compared with MPI, because SLURM may have started MPI's daemons.
   static Ranks from_environment();
   /// Does the same with the variables of `environment`.
   static Ranks from_environment(const Environment& environment);

@@ -67,7 +67,7 @@ class Runtime {
   explicit Runtime(const RuntimeOptions& options = {});
   /// Ends the workers. Workers that do not end within half a second in total are detached, and keep
   /// the objects that they use. If a pipeline has already waited for a hanging worker, the
-  /// destructor does not wait.
+  /// destructor waits at most 20 ms.
   ~Runtime();
 
   /// The machine that the workers are placed on, or this rank's share of it.

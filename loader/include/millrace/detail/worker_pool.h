@@ -76,7 +76,7 @@ class WorkerPool {
   static void help_each_other(const std::vector<WorkerPool*>& pools);
 
   /// Appends a job to its owner's queue. Workers take items from the owners' queues round-robin,
-  /// one item at a time. Jobs of one owner are run in order.
+  /// one item at a time. Jobs of one owner begin in order.
   void submit(const void* owner, std::shared_ptr<Job> job, Help help = Help::allowed);
   /// Drops the items of `owner` that have not begun, and waits for those that are running on any
   /// thread. Returns false if some still run after `timeout`.
