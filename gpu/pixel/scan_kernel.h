@@ -121,7 +121,7 @@ struct ScanScratch {
 };
 
 /// Makes the samples of a lane's segment, together with the other lanes. Returns false if the
-/// segment has invalid data or ends at a wrong position. The blocks after invalid data are grey.
+/// segment has invalid data or a wrong end (`ends_right`). The blocks after invalid data are grey.
 __device__ inline bool make_segment_samples(const CropHeader& crop, std::int32_t number,
                                             ScanScratch& scratch, std::uint8_t* samples) {
   CropScan::Segment segment{};

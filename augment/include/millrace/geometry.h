@@ -34,7 +34,7 @@ Size resize_shorter(Size image, int shorter);
 Size resize_shorter(Size image, int shorter, int max_size);
 
 /// Returns the centred window of size `crop` in `image`, as torchvision's `CenterCrop` does. x or y
-/// is negative if the image is smaller than the window, and is then padded.
+/// is negative if the image is smaller than the window; the caller then pads the image.
 Region center_crop(Size image, Size crop);
 
 /// Returns one of the five windows of torchvision's `FiveCrop` in `image`. `number` 0 to 3 means

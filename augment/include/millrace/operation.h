@@ -37,7 +37,8 @@ struct Colour {
 /// The resolution at which an image is decoded.
 enum class Resolution {
   exact,    ///< full resolution: the pixels are those of Pillow's resize of the whole image
-  reduced,  ///< the lowest of 1/2, 1/4, 1/8 that is not below the resized image's size; else exact
+  reduced,  ///< the lowest of 1/2, 1/4, 1/8 at which the part to resize is not smaller than its new
+            ///< size; else exact
 };
 
 /// The place where images are decoded, cropped and resized.

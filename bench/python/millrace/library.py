@@ -71,8 +71,8 @@ class BadRecord(Exception):
 
 
 def library_path() -> str:
-    """Returns the path of libmillrace.so. Tries the environment variable MILLRACE_LIBRARY, then the
-    library in this package, then the one that the system finds."""
+    """Returns the path of libmillrace.so: the environment variable MILLRACE_LIBRARY if it is set,
+    else the library in this package if there is one, else the name for the system's search."""
     chosen = os.environ.get("MILLRACE_LIBRARY")
     if chosen:
         return chosen

@@ -28,7 +28,8 @@ struct CropHeader {
     std::int32_t first_row = 0;
     std::int32_t rows = 0;
     /// Offset of a list that has the offset of each row (u32). A row has the end of each tile (u32,
-    /// counted from the begin of its first tile), and then the tiles. 0 if the crop has a scan.
+    /// counted from the begin of the row's first tile), and then the tiles. 0 if the crop has a
+    /// scan.
     std::uint32_t rows_at = 0;
     /// Quantisation steps, row by row.
     std::uint8_t steps[64] = {};

@@ -31,8 +31,8 @@ struct ImageHeader {
   /// Components as stored: 1 is grey or a palette, 2 is grey and alpha, 3 is colour, 4 is CMYK or
   /// colour and alpha.
   int components = 0;
-  /// Name of the decoder, such as "libpng" or "libwebp (lossy)". A codec with several decoders adds
-  /// the reason for its choice: "libjpeg-turbo (arithmetic coding)". If "millrace" finds doubtful
+  /// Name of the decoder, such as "libpng" or "libwebp (lossy)". If a JPEG needs libjpeg-turbo, the
+  /// name has the reason: "libjpeg-turbo (arithmetic coding)". If "millrace" finds doubtful
   /// data, libjpeg-turbo decodes the image instead; `decode` and `check` then change the name to
   /// "libjpeg-turbo (doubtful data)". The text lives as long as the program.
   const char* decoder = "";
@@ -120,15 +120,15 @@ class ImageDecoder {
                          std::optional<std::uint64_t> checksum = std::nullopt,
                          IndexPoints points = IndexPoints::tiles);
   /// Returns the index as `decode` or `check` has extended it after `use_index`. Returns an empty
-  /// span if nothing was added, and at each further call. The result is valid until the next
-  /// `open`.
+  /// span if nothing was added, and at each further call. The result is valid until `close` or the
+  /// next `open`.
   virtual std::span<const std::byte> new_index();
 
   /// Reads the opened image to its end without keeping pixels. Returns a bad status if a decode of
   /// the whole image would. The status is also bad if data is left after the last row, or if the
   /// end of the image is missing. After `use_index` the call makes the index of the whole image.
-  /// The status is then also bad if the given index differs from this one. May be called once per
-  /// `open`, instead of `decode`.
+  /// The status is then also bad if the given index is not a prefix of this one. May be called
+  /// once per `open`, instead of `decode`.
   virtual Status check() = 0;
 
   /// Recodes the opened image into `form`, which decodes faster to the same pixels. `open` accepts

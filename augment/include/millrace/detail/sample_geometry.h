@@ -13,9 +13,9 @@
 namespace MILLRACE_API millrace {
 
 /// The part of an image that a sample shows. If the sample has several images, the part is that of
-/// the first one. If the sample has borders, the part contains every pixel of the image that the
-/// sample shows, directly or mirrored in a border. The effects of warps and erasing, which may turn
-/// this part or cover some of it, are not included.
+/// the first one. If the sample has borders, the part is the smallest that contains every pixel of
+/// the image that the sample shows, directly or in a border. The effects of warps and erasing,
+/// which may turn this part or cover some of it, are not included.
 struct SampleGeometry {
   /// Size of the upright image if the recipe turns the image, otherwise of the image as stored.
   Size image;
