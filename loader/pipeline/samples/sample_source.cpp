@@ -182,7 +182,7 @@ void WorkerSource::end(SampleLane& lane, const Status& status) {
   const Status lost = intact(lane);
   const char* decoder_name = nullptr;
   if (!lane.context.hint_failure().empty())
-    maker_.note_failure("stored_note()", "stored_note() threw: " + lane.context.hint_failure());
+    maker_.note_failure("stored_hint()", "stored_hint() threw: " + lane.context.hint_failure());
   if (lost.is_ok() && status.is_ok()) {
     if (lane.poison) check_written(lane);
     lane.context.store();

@@ -149,7 +149,7 @@ OutputSlot* SlotQueues::wait_for_output(std::uint64_t batch) {
   while (!closed() && queues_.free_outputs.empty()) output_wakes_.wait(mutex_);
   if (closed()) return nullptr;
   OutputSlot* output = pop(queues_.free_outputs);
-  change(*output, OutputSlotState::free, OutputSlotState::filling, "wait_for_lease");
+  change(*output, OutputSlotState::free, OutputSlotState::filling, "wait_for_output");
   output->slot_wait_begin = begin;
   output->slot_wait_end = Clock::now();
   meter_.waited("wait for device slot", begin, output->slot_wait_end, batch);

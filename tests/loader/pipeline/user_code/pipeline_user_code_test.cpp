@@ -216,7 +216,7 @@ TEST(PipelineUserCode, AStoredHintThatThrowsIsAWarning) {
   Pipeline pipeline(dataset, transform, run.device, run.options);
   while (pipeline.next({.timeout = patience})) continue;
   EXPECT_THAT(pipeline.report().warnings,
-              Contains(HasSubstr("faulty: stored_note() threw: the note is torn")));
+              Contains(HasSubstr("faulty: stored_hint() threw: the note is torn")));
 }
 
 TEST(PipelineUserCode, AFieldThatARecordHasNotIsABadRecord) {
