@@ -12,19 +12,20 @@ endfunction()
 
 function(build name)
   run(${CMAKE_COMMAND} -S ${SOURCE_DIR}/${name} -B ${WORK_DIR}/${name} -G ${GENERATOR}
-      -DCMAKE_CXX_COMPILER=${CXX}
-      -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wconversion -Werror"
+      -DCMAKE_CXX_COMPILER=${CXX} ${quick_build}
+      "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wconversion -Werror"
       -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix ${ARGN})
   run(${CMAKE_COMMAND} --build ${WORK_DIR}/${name})
 endfunction()
 
 set(prefix ${WORK_DIR}/prefix)
+# Without optimisation, and without what debuggers read.
+set(quick_build -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=)
 file(REMOVE_RECURSE ${WORK_DIR})
 if(SHARED)
   set(BUILD_DIR ${WORK_DIR}/build)
   run(${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${BUILD_DIR} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
-      -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=  # without what debuggers read
-      -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=48 -DBUILD_SHARED_LIBS=ON
+      ${quick_build} -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=48 -DBUILD_SHARED_LIBS=ON
       -DCMAKE_CUDA_ARCHITECTURES=80-real
       -DMILLRACE_CUDA=${CUDA} -DMILLRACE_BENCH=ON -DMILLRACE_EXAMPLES=OFF -DMILLRACE_TESTS=OFF)
   run(${CMAKE_COMMAND} --build ${BUILD_DIR})
