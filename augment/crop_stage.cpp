@@ -8,11 +8,11 @@
 namespace millrace {
 namespace {
 
-/// Samples that share the device at a time.
+/// Largest number of samples in one `CropWork`.
 constexpr std::size_t most_samples = CropWork::most_samples;
-/// Scratch for each of them on average. 25,000 crops of 500 photographs took 410 KiB on average.
+/// Mean scratch per sample in bytes. 25,000 crops of 500 photographs used 410 KiB on average.
 constexpr std::size_t mean_scratch = std::size_t{1} << 20U;
-/// Most scratch of one sample. A crop that needs more is made by a worker.
+/// Largest scratch of one sample in bytes. If a crop needs more, a worker makes it.
 constexpr std::size_t most_scratch = std::size_t{8} << 20U;
 
 class CropStage final : public DeviceStage {
@@ -95,7 +95,7 @@ std::size_t ImagePacker::measure(ImageDecoder& decoder, const ResamplePlan& plan
   return jpeg_packer_.open(decoder) ? jpeg_packer_.measure(crop_of(plan), most_scratch) : 0;
 }
 
-// All samples of a batch together have `mean_scratch` bytes for each place of a finished image.
+// Input is reserved in proportion to scratch: one finished image for each `mean_scratch` bytes.
 std::size_t ImagePacker::least_bytes(std::size_t image_bytes) const {
   const std::size_t scratch = is_jpeg_ ? jpeg_packer_.scratch_bytes() : packer_.scratch_bytes();
   return scratch * image_bytes / mean_scratch;

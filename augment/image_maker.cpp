@@ -107,8 +107,8 @@ Status ImageMaker::open(std::span<const std::byte> encoded) {
   return Status::ok();
 }
 
-/// Opens the image in a form that decodes faster, which the cache keeps. If it has none, it stays
-/// open as it is stored.
+/// Recodes the open image to a form that decodes faster, opens that form and puts it in the cache.
+/// An image without such a form stays open as it is stored.
 void ImageMaker::recode(std::span<const std::byte> encoded) {
   if (form_.capacity() > DecodeBudget::small_bytes) form_ = std::vector<std::byte>();
   if (decoder_->recode(form_)) {
@@ -138,7 +138,7 @@ Status ImageMaker::finish() {
   for (const EncodedImage& further : std::span(images_.encoded).subspan(1))
     if (Status made = make_further(further); !made.is_ok())
       return Status::bad("its field \"" + further.field + "\" " + made.reason());
-  // The images of the recipe's own operations get the same random numbers.
+  // Images of stream 0 share the sample's random numbers, so each of them starts from `begin`.
   const Random begin = *random_;
   for (std::size_t number = 0; number < images_.all.size(); ++number) {
     const SampleImagePlace& place = images_.all[number];
@@ -151,7 +151,7 @@ Status ImageMaker::finish() {
   return targets_.write(*sample_);
 }
 
-/// Decodes and resamples a further image of the record. The decoder is free again.
+/// Decodes and resamples a further image of the record. Requires that the decoder is closed.
 Status ImageMaker::make_further(const EncodedImage& encoded) {
   sample_->enter_stage(decode_stage);
   encoded_ = &encoded;
@@ -180,7 +180,8 @@ ResamplePlan ImageMaker::plan_of(std::size_t number, Size stored, int orientatio
                        : program.plan_geometry(stored, orientation, view);
 }
 
-/// Begins the opened image with the operations that fold.
+/// Begins the opened image: plans its resampling. Then packs the image for the device or begins
+/// an interleaved decode, if possible.
 Status ImageMaker::begin_image() {
   if (needs_orientation_)
     if (Status read = read_image_info((*record_)[encoded_->field], info_); !read.is_ok())
@@ -308,7 +309,7 @@ std::uint8_t* ImageMaker::output_of(std::size_t number) {
 void ImageMaker::resample_all(const PixelView& pixels) {
   for (std::size_t number = 0; number < plans_.size(); ++number) {
     const ResamplePlan& plan = plans_[number];
-    // With one image the tables are made already.
+    // If there is one image, `begin_image` has already made its tables.
     const Region part = plans_.size() == 1 ? needed_.region : prepare(plan);
     const PixelView of_part{
         pixels.pixels + static_cast<std::size_t>(part.y - needed_.region.y) * pixels.stride +
@@ -330,7 +331,8 @@ Region ImageMaker::prepare(const ResamplePlan& plan) {
   return needed;
 }
 
-/// Makes the output around a window. `make` makes the window and returns whether it could.
+/// Makes the output: `make` makes its window, and this function fills the rest with padding or
+/// zeros. `make` returns whether it succeeded.
 template <typename Make>
 void ImageMaker::resample(const ResamplePlan& plan, std::uint8_t* output, const Make& make) {
   const std::size_t stride = static_cast<std::size_t>(plan.output.width) * 3;

@@ -68,8 +68,8 @@ RecodedForm recoded_form_of(const DecodeLimits& limits) {
           .scratch_bytes = 2 * DecodeBudget::small_bytes};
 }
 
-/// Returns the most memory that a worker's images take beside their places in the sample, if EXIF
-/// orientations turn them. They are made one after the other.
+/// Returns the most memory that a worker needs besides the sample's own to turn images by their
+/// EXIF orientation. A worker makes images one after the other.
 std::size_t turned_bytes(const SampleImages& images) {
   std::size_t most = 0;
   for (const SampleImagePlace& place : images.all)
@@ -104,8 +104,8 @@ class ImageTransform : public Transform {
     return limits_.max_decode_bytes + images * (DecodeBudget::small_bytes + turned_bytes(images_));
   }
   std::size_t samples_at_once() const override {
-    // Further images are decoded one by one. One of them may wait for the budget, which a sample in
-    // progress on the same worker must not hold then.
+    // Further images are decoded one by one. One of them may wait for the decode budget. Meanwhile
+    // no second sample of the same worker may hold budget.
     return images_.encoded.size() > 1 ? 1 : ImageWorker::at_once;
   }
   std::unique_ptr<TransformWorker> make_worker() const override {

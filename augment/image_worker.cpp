@@ -15,7 +15,7 @@ void ImageWorker::make_interleaved(SampleSource& source) {
   for (;;) {
     begin(first_, source);
     begin(second_, source);
-    begin(first_, source);  // the second one may have ended its sample
+    begin(first_, source);  // `begin(second_)` may have finished the sample of `first_`
     if (first_.task == nullptr && second_.task == nullptr) return;
     if (first_.task == nullptr || second_.task == nullptr) {
       finish(first_.task != nullptr ? first_ : second_, source);
@@ -37,8 +37,8 @@ void ImageWorker::make_interleaved(SampleSource& source) {
   }
 }
 
-/// Begins samples at a free place, up to the first one whose decode can be interleaved. Samples
-/// before that one are made at once.
+/// If the lane is free, begins samples on it until it holds one whose decode can be interleaved.
+/// Earlier samples are made completely.
 void ImageWorker::begin(InterleavedSample& lane, SampleSource& source) {
   while (SampleTask* const task = lane.task == nullptr ? source.next() : nullptr) {
     Status status = Status::ok();
@@ -61,8 +61,8 @@ void ImageWorker::begin(InterleavedSample& lane, SampleSource& source) {
   }
 }
 
-/// Finishes the first maker's sample, then makes the sample that the second maker declined with the
-/// first one.
+/// Finishes the first maker's sample. Then the first maker makes the sample of `task`, which the
+/// second maker declined.
 void ImageWorker::make_by_first(SampleTask& task, SampleSource& source) {
   if (first_.task != nullptr) {
     task.sample.pause();

@@ -18,7 +18,8 @@ namespace {
 
 constexpr int whole_weight = 256;
 
-/// The drawn mixing of a batch. `share` is the share of a sample's own class in its target.
+/// The mixing that was drawn for a batch. `share` is the weight of a sample's own class in its
+/// target.
 struct Drawn {
   std::array<std::int32_t, MixWork::mix_numbers> numbers{whole_weight, 0, 0, 0, 0};
   double share = 1;
@@ -27,8 +28,8 @@ struct Drawn {
 /// Draws from Beta(alpha, alpha).
 double draw_share(double alpha, Random& random) {
   const double share = boost::random::beta_distribution<double>(alpha, alpha)(random);
-  // Where alpha is small, both of the gamma numbers behind the result may be 0. The share is then
-  // near 0 or 1.
+  // Boost divides gamma numbers. For a small alpha all of them may underflow to 0, which gives NaN.
+  // Shares for such an alpha are near 0 or 1.
   return std::isfinite(share) ? share : static_cast<double>(random.below(2));
 }
 
@@ -40,8 +41,8 @@ Drawn draw_mixup(double alpha, Random& random) {
   return drawn;
 }
 
-/// Draws a box as torchvision's v2.CutMix does: of the drawn share, around a point in the image,
-/// and cut off at the edges.
+/// Draws a box as torchvision's v2.CutMix does. Its area is 1 minus the drawn share, its centre is
+/// uniform in the image, and the image's edges clip it.
 Drawn draw_cutmix(double alpha, int width, int height, Random& random) {
   const double share = draw_share(alpha, random);
   const auto x = static_cast<int>(random.below(static_cast<std::uint64_t>(width)));
@@ -133,7 +134,7 @@ class MixTransform final : public BatchTransform {
     return cut ? draw_cutmix(mix_.cutmix, width, height, random) : draw_mixup(mix_.mixup, random);
   }
 
-  /// Adds `share` for the class of sample `of` to a sample's target.
+  /// Adds `share` to the entry of a sample's target for the class of sample `of`.
   void add_share(const MadeBatch& batch, std::size_t sample, std::size_t of, double share) const {
     const std::int64_t label = batch["label"].as<std::int64_t>()[of];
     if (label < 0 || label >= mix_.classes)

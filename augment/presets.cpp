@@ -15,9 +15,9 @@ namespace {
 
 struct Row {
   RecipePreset preset;
-  /// The output's side, if the caller gives no other.
+  /// Default side of the output in pixels.
   int size;
-  /// The length of the shorter side that "RESIZE" in `ops` stands for, at that size.
+  /// Value of "RESIZE" in `ops` at the default side: the length of the resized shorter side.
   int resize;
   const char* ops;
   /// Empty if batches are not mixed.
@@ -27,7 +27,7 @@ struct Row {
 #define MILLRACE_EVAL(interpolation) \
   R"([{"op": "resize", "size": RESIZE)" interpolation R"(}, {"op": "center_crop"}])"
 #define MILLRACE_BICUBIC R"(, "interpolation": "bicubic")"
-// torchvision erases with 0 after its normalisation. This is the nearest 8-bit colour.
+// torchvision erases with 0 after normalisation. This is the nearest 8-bit colour before it.
 #define MILLRACE_MEAN R"("value": [124, 116, 104])"
 
 constexpr const char* mix_little = R"({"classes": 1000, "mixup": 0.2, "cutmix": 1.0})";

@@ -21,9 +21,9 @@ void check_operation(const Operation& operation, const std::string& place) {
 
 namespace {
 
-constexpr const char* versions[] = {"pillow-13", "pillow-12"};  // of `Like`
-constexpr const char* resolutions[] = {"exact", "reduced"};     // of `Resolution`
-constexpr const char* places[] = {"worker", "device"};          // of `DecodeOn`
+constexpr const char* versions[] = {"pillow-13", "pillow-12"};  // names of `Like`
+constexpr const char* resolutions[] = {"exact", "reduced"};     // names of `Resolution`
+constexpr const char* places[] = {"worker", "device"};          // names of `DecodeOn`
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void check_program(Size output, const std::vector<Operation>& ops, std::string_v
 
 namespace {
 
-/// Checks what the device's decoding excludes.
+/// Throws `Error` if the device decodes and the recipe has parts that exclude this.
 void check_device(const Recipe& recipe, std::string_view source) {
   if (recipe.decode_on != DecodeOn::device) return;
   const auto refuse = [&](const std::string& why) {

@@ -13,8 +13,9 @@ namespace {
 
 /// Names in the order of the variant in `Target`.
 constexpr const char* target_kinds[] = {"mask", "boxes", "keypoints", "values", "stored"};
-constexpr const char* box_formats[] = {"xyxy", "xywh", "cxcywh"};    // of `BoxFormat`
-constexpr const char* coordinate_units[] = {"pixels", "fractions"};  // of `CoordinateUnit`
+/// Names of `BoxFormat` and of `CoordinateUnit`.
+constexpr const char* box_formats[] = {"xyxy", "xywh", "cxcywh"};
+constexpr const char* coordinate_units[] = {"pixels", "fractions"};
 
 /// Describes a dtype, one of `dtypes`; the first one is the default.
 template <std::size_t count>
@@ -100,7 +101,8 @@ std::string target_place(std::string_view source, const std::string& field) {
   return std::string(source) + ": targets: \"" + cut(field) + '"';
 }
 
-/// Throws `Error` if the target is `of` boxes that the recipe does not have.
+/// Throws `Error` if the target's `of` does not name boxes of the recipe, or if a target with `of`
+/// has a `max_length` of its own.
 void check_owner(const std::vector<Target>& targets, const Target& target,
                  const std::string& place) {
   const std::string of = owner_of(target);

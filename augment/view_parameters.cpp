@@ -11,7 +11,7 @@ namespace millrace {
 namespace {
 
 constexpr int most_images = 64;
-constexpr const char* draws_names[] = {"same", "own"};  // of `Draws`
+constexpr const char* draws_names[] = {"same", "own"};  // names of `Draws`
 
 std::string view_place(std::string_view source, const std::string& field) {
   return std::string(source) + ": views: \"" + cut(field) + '"';

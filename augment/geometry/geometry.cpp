@@ -49,7 +49,7 @@ Region random_resized_crop(Size image, Range scale, Range ratio,
 }
 
 Size resize_shorter(Size image, int shorter) {
-  // Such a long image is refused later. Until then an `int` must hold the length.
+  // A longer image is refused later. Until then an `int` must hold its length.
   constexpr double longest_told = 1e9;
   const auto longer = [&](int longest, int shortest) {
     return static_cast<int>(

@@ -10,7 +10,7 @@ namespace millrace {
 namespace {
 
 /// Returns the number at index `at` of a sequence that runs from 0 to `last` and back, again and
-/// again. `repeat` is 1 if its end numbers are repeated at the turns, otherwise 0.
+/// again. `repeat` is 1 if 0 and `last` appear twice in a row, otherwise 0.
 int mirrored_place(int at, int last, int repeat) {
   const int period = 2 * last + 2 * repeat;
   if (period == 0) return 0;
@@ -25,7 +25,7 @@ struct AxisBorder {
   PaddingMode mode;
 };
 
-/// Returns the source of one column or row of a padded image, as `PaddingMap::columns` has it.
+/// Returns the source of one column or row of a padded image, encoded as in `PaddingMap::columns`.
 int source_place(const std::vector<AxisBorder>& borders, int inner, int at) {
   int length = inner;
   for (const AxisBorder& border : borders) length += border.before + border.after;
@@ -58,7 +58,7 @@ struct AxisView {
   /// counts as shown.
   int begin = 0;
   int end = 1;
-  /// The place of `begin` to `end` in the output; nullopt if the output lacks some of them.
+  /// Position of pixel `begin` in the output; nullopt if the output lacks a pixel before `end`.
   std::optional<int> at{};
 };
 
@@ -133,7 +133,7 @@ void PaddingMap::fill(const Resampling& resampling, const std::uint8_t* window, 
             from + 3 * position(column, region.x, region.width, resampling.mirrored);
         if (pixel != output)
           std::memcpy(output, pixel, 3);
-        else  // the window's own row begins here
+        else  // the window's row is already in place: skip it
           count = static_cast<std::size_t>(region.width);
       } else {
         const int place = row < 0 && column < 0 ? std::max(row, column) : std::min(row, column);

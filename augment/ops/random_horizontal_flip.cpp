@@ -4,7 +4,7 @@
 namespace millrace {
 namespace {
 
-constexpr const char* places[] = {"worker", "device"};  // of `FlipOn`
+constexpr const char* places[] = {"worker", "device"};  // names of `FlipOn`
 constexpr const char* field = "flip";
 
 class RandomHorizontalFlipOperation final

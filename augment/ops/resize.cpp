@@ -40,7 +40,7 @@ class ResizeOperation final : public OperationOf<Resize, GeometricOperation> {
     return resize_shorter(image, parameters_.size, parameters_.max_size);
   }
 
-  /// Call it after the size is known, since the size limits `max_size`.
+  /// Must be called after `describe_size`, since the size limits `max_size`.
   void describe_max_size(Parameters& parameters) {
     NumberList list{.what = "an integer",
                     .counts = {1},

@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-/// Steps that have not been taken yet.
+/// Steps that have not been applied to the pixels yet.
 class Pending {
  public:
   explicit Pending(std::span<std::uint8_t> pixels)
@@ -21,12 +21,12 @@ class Pending {
     if (number_ == most) take({.from_planes = as_planes_});
     steps_[number_++] = step;
   }
-  /// Takes the steps. Returns the mean luma of the result, rounded.
+  /// Applies the pending steps. Returns the rounded mean luma of the result.
   int mean() {
     const auto sum = static_cast<double>(take({.from_planes = as_planes_, .sums = true}));
     return static_cast<int>(std::floor(sum / static_cast<double>(count_) + 0.5));
   }
-  /// Takes the remaining steps.
+  /// Applies the pending steps and stores the pixels in their original layout.
   void finish() {
     if (number_ > 0 || as_planes_) take({.from_planes = as_planes_});
   }
@@ -82,11 +82,11 @@ std::size_t sharpness_memory(Size size) {
 
 void adjust_sharpness(std::uint8_t* pixels, Size size, double factor,
                       std::span<std::uint8_t> memory) {
-  if (size.width < 3 || size.height < 3) return;  // too small for the filter
+  if (size.width < 3 || size.height < 3) return;  // too small for the 3 x 3 filter
   const Slope slope = slope_from_any(static_cast<float>(factor));
   const std::size_t row = 3 * static_cast<std::size_t>(size.width);
   auto* sums = reinterpret_cast<std::uint16_t*>(memory.data());
-  // Copies of rows from before they are overwritten.
+  // Copies of the original rows, which the loop overwrites.
   std::uint8_t* above = memory.data() + row * sizeof(std::uint16_t);
   std::uint8_t* at = above + row;
   std::memcpy(above, pixels, row);

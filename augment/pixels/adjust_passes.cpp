@@ -8,7 +8,7 @@
 #include <array>
 #include <cmath>
 
-// The size of a block's vector is known at compile time.
+// Disables instruction sets whose vector size is unknown at compile time.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "pixels/adjust_passes.cpp"
@@ -23,7 +23,7 @@ namespace millrace {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Takes a step at one pixel: for processors without vectors, and for the last pixels.
+/// Applies a step to one pixel: for processors without vectors, and for the last pixels.
 HWY_INLINE void take_step_at(std::uint8_t* pixel, const Step& step) {
   if (step.kind == Step::Kind::hue) return shift_hue(pixel, step.shift);
   const int base = step.kind == Step::Kind::grey ? luma(pixel[0], pixel[1], pixel[2]) : step.base;
@@ -72,7 +72,8 @@ HWY_INLINE V16 luma_of(const Pixels16& pixels) {
                                       part(hn::InterleaveUpper(D16(), red, blue))));
 }
 
-/// The use of a step's numbers: they are stored, which clamps them to 0 .. 255, or computed with.
+/// Use of a step's results: stored as bytes, which clamps them to 0 .. 255, or input of a
+/// computation.
 enum class Next { stored, computed };
 
 HWY_INLINE Pixels16 blended_with(const Slope& slope, V16 base, const Pixels16& pixels, Next next) {
@@ -122,8 +123,8 @@ std::uint64_t take_all_steps(std::uint8_t* pixels, std::size_t count, std::span<
          take_steps_at(pixels + 3 * done, count - done, steps);
 }
 
-/// Sharpens levels. `sums` are those of the levels and their neighbours. The mean is (sum + 6) /
-/// 13, that is sum / 13 rounded.
+/// Sharpens levels. Each of `sums` is a weighted sum of a level and its neighbours, with weights
+/// that add up to 13. The mean is (sum + 6) / 13, that is sum / 13 rounded.
 HWY_INLINE V16 sharpen_levels(V16 sums, V16 levels, const Slope& slope) {
   const DU16 du;
   const auto thirteenth =

@@ -24,8 +24,8 @@ int reflected(int at, int count) {
   return std::min(place, period - place);
 }
 
-/// Returns the weights from the middle on. Source: `_get_gaussian_kernel1d` in torchvision's
-/// functional_tensor.py.
+/// Returns the weights from the kernel's middle to its end. Source: `_get_gaussian_kernel1d` in
+/// torchvision's functional_tensor.py.
 std::vector<float> gaussian_weights(int kernel_size, double sigma) {
   std::vector<float> weights;
   float sum = 0;
@@ -38,7 +38,7 @@ std::vector<float> gaussian_weights(int kernel_size, double sigma) {
   return weights;
 }
 
-/// Returns the box whose three passes make a Gaussian of standard deviation `radius`.
+/// Returns the box of which three passes approximate a Gaussian of standard deviation `radius`.
 BlurBox box_of(double radius) {
   const auto sigma = static_cast<float>(radius);
   const float variance = sigma * sigma / box_passes;
@@ -54,8 +54,8 @@ BlurBox box_of(double radius) {
   return box;
 }
 
-/// Repeats the outermost pixels `margin` times on both sides. The pixels begin `margin` pixels
-/// after `row`.
+/// Extends a row at both ends with `margin` copies of the end pixel. The row's first pixel is
+/// `margin` pixels after `row`.
 void extend(std::uint8_t* row, std::size_t margin, std::size_t width) {
   for (std::size_t n = 0; n < margin; ++n) {
     std::memcpy(row + 3 * n, row + 3 * margin, 3);
@@ -71,7 +71,7 @@ void box_blur_columns(const std::uint8_t* from, Size size, const BlurBox& box, s
   const auto row = [&](int y) {
     return from + static_cast<std::size_t>(std::clamp(y, 0, size.height - 1)) * bytes;
   };
-  // Begins with the sums of the row before the first.
+  // Starts with the sums of the box around row -1. The first `move_box` below moves it to row 0.
   std::fill_n(sums, bytes, 0);
   for (int y = -radius - 1; y < radius; ++y)
     for (std::size_t n = 0; n < bytes; ++n) sums[n] += row(y)[n];

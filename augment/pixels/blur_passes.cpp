@@ -24,7 +24,8 @@ using VF = hn::Vec<DF>;
 constexpr std::size_t lanes = hn::MaxLanes(DF());
 static_assert(2 * lanes <= blur_slack);
 
-/// Two vectors of weighted sums. `row(n)` points to the values n steps on.
+/// Result of `weighted`: two vectors of weighted sums. Its `row(n)` points to the values n steps
+/// ahead.
 struct Blurred {
   VF first, second;
 };

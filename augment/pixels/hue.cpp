@@ -12,7 +12,7 @@ std::uint8_t to_level(double value) {
   return static_cast<std::uint8_t>(std::clamp(static_cast<int>(value), 0, 255));
 }
 
-/// Returns the hue of 8 bits of a colour that is not grey.
+/// Returns the 8-bit hue of a colour that is not grey.
 std::uint8_t hue_of(int red, int green, int blue, int most, int range) {
   const auto share_from = [&](int level) {
     return static_cast<float>(most - level) / static_cast<float>(range);

@@ -29,8 +29,8 @@ void map_by(Levels (*levels)(const Histogram&), std::span<std::uint8_t> pixels) 
 }  // namespace
 
 std::array<Histogram, 3> histograms(std::span<const std::uint8_t> pixels) {
-  // Two histograms of each channel, used in turn: neighbours are often alike, and a count that was
-  // just stored is slow to load again.
+  // Two histograms of each channel, for even and for odd pixels. Adjacent pixels are often equal,
+  // and a load of a count that was just stored is slow.
   std::array<std::array<Histogram, 3>, 2> counts{};
   const std::size_t pairs = pixels.size() / 6;
   const std::uint8_t* pixel = pixels.data();

@@ -7,15 +7,15 @@
 namespace millrace {
 namespace {
 
-/// 255 times this, plus all that is added to it, fits in 16 bits.
+/// Largest absolute factor with integers: 255 times this, plus all added terms, fits in 16 bits.
 constexpr float largest_whole = 100;
 
 int stepped(const Slope& slope, int difference) {
   return slope.whole * difference + ((slope.share * difference) >> 16);
 }
 
-/// Searches the integers next to the factor for a pair for which `holds` returns true. Mostly such
-/// a pair exists: fractions with denominators up to 255 lie at least 1 / 65025 apart.
+/// Searches for integers `whole` and `share` close to the factor for which `holds` returns true.
+/// They usually exist: fractions with denominators up to 255 differ by at least 1 / 65025.
 template <typename Holds>
 Slope found(float factor, const Holds& holds) {
   Slope slope{.factor = factor};
@@ -48,7 +48,7 @@ Slope slope_from_any(float factor) {
   return found(factor, [&](const Slope& slope) {
     for (int difference = -255; difference <= 255; ++difference) {
       const float step = factor * static_cast<float>(difference);
-      // The result is then 0 or 255, and the integers are off by less than 1.
+      // With such a step the result is 0 or 255, also with integers: their error is less than 1.
       if (std::abs(step) >= 257) continue;
       const int rounded = static_cast<int>(step);
       const int below_step = rounded - (static_cast<float>(rounded) > step ? 1 : 0);

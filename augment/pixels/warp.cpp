@@ -48,7 +48,8 @@ void put_many(std::uint8_t* to, int count, const std::array<std::uint8_t, 3>& pi
   for (int n = 0; n < count; ++n, to += rgb) put(to, pixel.data());
 }
 
-/// The pixel centres around (x, y): the whole place before it, and the distances from there.
+/// The four pixel centres around a position. `x` and `y` are the upper left pixel; `right` and
+/// `down` are the distances from its centre.
 struct Between {
   int x;
   int y;
@@ -66,7 +67,7 @@ struct Between {
 };
 
 struct NearestFilter {
-  /// Whether a place that is NaN gives black.
+  /// Whether a source position that is NaN gives black.
   static constexpr bool black_without_place = false;
 
   void operator()(const WarpedImage& image, double x, double y, std::uint8_t* made) const {
@@ -151,8 +152,8 @@ void warp_each(const WarpedImage& image, const Places& places, const Filter& fil
         filter(image, place.x, place.y, made);
         continue;
       }
-      // In Pillow a comparison with NaN is false, so such a place is not outside, and its
-      // conversion to 8 bits gives 0.
+      // In Pillow a comparison with NaN is false, so a position that is NaN counts as inside. The
+      // conversion of the filter's result to 8 bits gives 0.
       const bool found_outside =
           place.x < 0 || place.x >= image.width || place.y < 0 || place.y >= image.height;
       if (Filter::black_without_place && !found_outside)
@@ -174,7 +175,7 @@ void warp_filtered(const WarpedImage& image, const Places& places, Interpolation
 }
 
 /// Returns the source pixel of each of `count` pixels along one axis; -1 outside. Adds up the step
-/// as Pillow does, so that the same rounding errors add up.
+/// as Pillow does, so that rounding errors are the same.
 std::vector<int> scaled_places(int count, double step, double offset) {
   std::vector<int> places(static_cast<std::size_t>(count), -1);
   double place = offset + step * 0.5;
@@ -199,7 +200,7 @@ void scale_nearest(const WarpedImage& image, const AffineMap& m, Colour fill, st
 constexpr int fraction_bits = 16;
 
 /// Returns whether fixed-point numbers with 16 bits before and 16 after the point can hold all
-/// places.
+/// source positions.
 bool fits_fixed(const AffineMap& m, int width, int height) {
   constexpr double limit = 32768;
   const AffineSources places{m};
@@ -219,7 +220,7 @@ struct Span {
 
 Span inside(std::int64_t start, std::int64_t step, std::int64_t end, std::int64_t count) {
   if (step == 0) return start >= 0 && start < end ? Span{0, count} : Span{0, 0};
-  if (step < 0) {  // the same places, seen from the other end
+  if (step < 0) {  // mirrors the axis, so that the step is positive
     start = end - 1 - start;
     step = -step;
   }
@@ -261,7 +262,8 @@ void warp_fixed(const WarpedImage& image, const AffineMap& m, Colour fill, std::
   }
 }
 
-/// Warps by places too far away for `warp_fixed`, summed as Pillow does.
+/// Warps by a map whose source positions are too far away for `warp_fixed`. Adds up the steps as
+/// Pillow does.
 void warp_summed(const WarpedImage& image, const AffineMap& m, Colour fill, std::uint8_t* made) {
   const auto outside = bytes_of(fill);
   Point row{m[2] + m[1] * 0.5 + m[0] * 0.5, m[5] + m[4] * 0.5 + m[3] * 0.5};

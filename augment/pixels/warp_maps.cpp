@@ -76,7 +76,7 @@ AffineMap affine_map(Point centre, double degrees, Point translation, double sca
   const double turn = radians(degrees);
   const double along_x = radians(shear.x);
   const double along_y = radians(shear.y);
-  // The map from image to output without its scale; its determinant is 1.
+  // Matrix of the map from image to output, without the scale. Its determinant is 1.
   const double a = std::cos(turn - along_y) / std::cos(along_y);
   const double b =
       -std::cos(turn - along_y) * std::tan(along_x) / std::cos(along_y) - std::sin(turn);

@@ -133,7 +133,7 @@ void ResampleAxis::weigh(const Wanted& wanted, double support, Filter filter) {
   shares_.resize(stride_);
   for (int place = 0; place < wanted.count; ++place) {
     const double centre = wanted.low + (pixel_at(wanted, place) + 0.5) * scale;
-    // Truncated, as in Pillow.
+    // The conversions to `int` truncate, as in Pillow.
     const double low = centre - reach + 0.5;
     const double high = centre + reach + 0.5;
     const int begin = std::max(static_cast<int>(low), 0);
@@ -173,7 +173,7 @@ void ResampleAxis::pick_nearest(const Wanted& wanted) {
   weights_.assign(begins_.size(), std::int32_t{1} << precision_bits);
   const double scale = scale_of(wanted);
   double position = wanted.low + scale * 0.5;
-  // Added up instead of multiplied, as in Pillow: the sum's rounding decides ties.
+  // Adds up the steps as Pillow does: the rounding errors of the sum decide ties.
   for (int pixel = 0; pixel < wanted.begin; ++pixel) position += scale;
   for (int n = 0; n < wanted.count; ++n, position += scale)
     add(wanted.mirrored ? wanted.count - 1 - n : n,

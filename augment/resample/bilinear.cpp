@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-// The size of a vector is known at compile time.
+// Disables instruction sets whose vector size is unknown at compile time.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "resample/bilinear.cpp"
@@ -40,7 +40,7 @@ void weigh_pixels(const ResampleAxis::Wanted& wanted, double scale, BilinearWeig
                          : hn::Add(hn::Set(d, wanted.begin + place), steps);
     const V centre = hn::Add(hn::Set(d, static_cast<double>(wanted.low)),
                              hn::Mul(hn::Add(pixels, half), hn::Set(d, scale)));
-    // Truncated, as in Pillow.
+    // The conversions to integers truncate, as in Pillow.
     const auto low = hn::DemoteTo(d32, hn::Add(hn::Sub(centre, reach), half));
     const auto high = hn::DemoteTo(d32, hn::Add(hn::Add(centre, reach), half));
     const auto begin = hn::Max(low, hn::Zero(d32));
@@ -84,7 +84,7 @@ HWY_EXPORT(weigh_pixels);
 void weigh_bilinearly(const ResampleAxis::Wanted& wanted, double scale, BilinearWeights& made) {
   constexpr std::size_t most_step = 8;
   made.taps = static_cast<int>(std::ceil(std::max(scale, 1.0))) * 2 + 1;
-  // The last pixels' vectors may reach beyond these pixels.
+  // The last vector may reach beyond the last pixel.
   made.stride = static_cast<std::size_t>(wanted.count) + most_step;
   const auto lists = static_cast<std::size_t>(made.taps);
   made.begins.resize(std::max(made.begins.size(), made.stride));

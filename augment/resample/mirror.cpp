@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-// The size of a block's vector is known at compile time.
+// Disables instruction sets whose vector size is unknown at compile time.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "resample/mirror.cpp"

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-// The size of a block's vector is known at compile time.
+// Disables instruction sets whose vector size is unknown at compile time.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "resample/passes.cpp"
@@ -65,11 +65,11 @@ using V32 = hn::Vec<D32>;
 constexpr std::size_t vector_bytes = hn::MaxLanes(D8());
 constexpr std::size_t blocks = vector_bytes / 16;
 static_assert(vector_bytes % 16 == 0);
-/// Two vectors at a time share the loads of their weights.
+/// Rows that one step makes: two vectors, which share the loads of their weights.
 constexpr std::size_t step_rows = 2 * blocks;
 static_assert(pass_rows % step_rows == 0);
 
-/// Loads the same 16 bytes of as many rows as D has blocks.
+/// Loads 16 bytes at the same offset from each of as many rows as D has blocks.
 template <class D>
 HWY_INLINE hn::Vec<D> load_rows(D d, const std::uint8_t* const* rows, std::size_t offset) {
   if constexpr (hn::MaxLanes(D()) == 16) {
@@ -98,8 +98,8 @@ HWY_INLINE V16 pair_of_weights(std::int32_t weights) {
   return hn::BitCast(D16(), hn::Set(D32(), weights));
 }
 
-/// Sums of products with the high and the low halves of weights. Some processors lack an
-/// instruction that adds two adjacent products; their sums are kept apart to the end.
+/// Sums of products with the high and the low halves of weights. On processors without an
+/// instruction that adds two adjacent products, the `other` members have separate sums.
 struct Sums {
   V32 high, high_other, low, low_other;
 
@@ -240,7 +240,7 @@ void make_pixels_of_rows(const PackedAxis& axis, const std::uint8_t* const* rows
   }
 }
 
-/// Returns one vector of bytes from `offset` on.
+/// Returns one vector of bytes of the made row, from byte `offset` on.
 HWY_INLINE V8 sum_column(const std::int32_t* weights, int pairs, const std::uint8_t* const* rows,
                          std::size_t offset) {
   Sums sums[4];

@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-/// Returns the size of scratch that grows to `bytes`: larger, so that it seldom grows.
+/// Returns the size to allocate for `bytes` of scratch: a quarter more, so that it seldom grows.
 std::size_t reserved(std::size_t bytes) { return bytes + bytes / 4; }
 
 /// Grows `scratch` to `bytes`. Its content is lost.
@@ -26,8 +26,8 @@ std::uint8_t* reserve(std::vector<std::uint8_t>& scratch, std::size_t bytes) {
 
 std::size_t rgb_bytes(int pixels) { return 3 * static_cast<std::size_t>(pixels); }
 
-/// Returns the number of source rows that must be kept at once, when the rows of `axis` are made
-/// one after the other. The source rows are made in their order, at most `pass_rows` at a time.
+/// Returns the number of source rows that must be kept at once while the rows of `axis` are made
+/// one after the other. Source rows arrive in their order, at most `pass_rows` at a time.
 std::size_t rows_at_once(const ResampleAxis& axis) {
   std::vector<int> lowest(static_cast<std::size_t>(axis.count()));
   int low = axis.needed();
@@ -185,7 +185,7 @@ void Resampler::finish() {
     transpose(stored_.data(), {horizontal_.count(), vertical_.count()}, window_, stride_);
 }
 
-/// Returns the number of bytes of a row that the horizontal pass reads.
+/// Returns the number of bytes that the horizontal pass reads from a row's first byte on.
 std::size_t Resampler::row_reach() const {
   if (across_by_vnni_) return across_digits_.reach;
   return rgb_bytes(*std::max_element(across_.begins.begin(), across_.begins.end())) +

@@ -24,7 +24,8 @@
 namespace millrace {
 namespace {
 
-/// Numbers in a group's table for each four weights: the places of their bytes, then each digit.
+/// Numbers per quad of weights in a group's table: first the positions of the bytes that they
+/// weight, then the highest, the middle and the lowest digits of the weights.
 constexpr std::size_t table_numbers = 4 * DigitAxis::lanes;
 /// Number of groups whose bytes fill a vector.
 constexpr int groups_at_once = 4;
@@ -62,7 +63,7 @@ bool DigitAxis::arrange() {
                                               bases[static_cast<std::size_t>(group)] + channel);
       std::uint32_t* numbers = group_table + lane;
       for (int quad = 0; quad < quads; ++quad, numbers += table_numbers, from += 4, place += 12) {
-        // The places of four pixels. A place whose weight is zero may lie anywhere in the vectors.
+        // The positions of four pixels. Where the weight is zero, any position is valid.
         numbers[0] = (place * 0x01010101 + 0x09060300) & 0x7F7F7F7F;
         numbers[lanes] = from[2];
         numbers[2 * lanes] = from[1];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Targets that follow the records of a dataset.
+// Derives the targets of a recipe from the records of a dataset.
 #include <millrace/detail/seen_fields.h>
 #include <millrace/error.h>
 #include <millrace/image_transform.h>
@@ -39,11 +39,12 @@ bool begins_with_integers(const Dataset& dataset, std::vector<Target> targets) {
       return record.has(target.field) && holds_integer(record[target.field]);
     });
   } catch (const Error&) {
-    return false;  // others may be readable
+    return false;  // other records may be readable
   }
 }
 
-/// Returns nullopt for an int64, since a `StoredTarget` already is one, and for an unknown length.
+/// Returns nullopt for an int64, since a `StoredTarget` is one already. Also returns nullopt for an
+/// unknown length.
 std::optional<ValuesTarget> values_of(const FieldSpec& spec) {
   if (is_integer(spec)) return std::nullopt;
   ValuesTarget target{.dtype = spec.dtype, .shape = spec.shape};

@@ -119,7 +119,7 @@ class MaskWorker final : public TargetWorker {
     return {colour[0], colour[1], colour[2]};
   }
 
-  /// Replaces the mask by the result of `make(from, to)`, which gets it as an image.
+  /// Replaces the mask by the result of `make(from, to)`. `from` is the mask as an RGB image.
   template <typename Make>
   void remake(const Make& make) {
     const std::size_t bytes = 3 * made_.size();

@@ -138,7 +138,7 @@ void TargetWorkers::rotate(double degrees) {
 }
 
 Status TargetWorkers::write(Sample& sample) {
-  // Boxes first, since the other targets ask which boxes are kept.
+  // Writes owned targets last, since they need to know which boxes of their owner are kept.
   for (const bool is_owned : {false, true})
     for (std::size_t place = 0; place < all_.size(); ++place)
       if ((all_[place].owner != place) == is_owned)

@@ -14,8 +14,8 @@ namespace millrace {
 namespace {
 
 /// Law: two sets of weights are drawn from Dirichlet distributions whose parameters are all
-/// `alpha`. One set is of the image and all chains together, the other is of the chains among
-/// themselves. Then each chain draws its depth. Each operation in it is drawn uniformly, then its
+/// `alpha`. The first set weights the image and the mixture of all chains. The second set weights
+/// the chains. Then each chain draws its depth. Each operation in it is drawn uniformly, then its
 /// magnitude and sign, if it has them. Source: `AugMix` in torchvision.
 class AugMixOperation final : public OperationOf<AugMix, PixelOperation> {
  public:
@@ -50,7 +50,7 @@ class AugMixOperation final : public OperationOf<AugMix, PixelOperation> {
   }
 
  private:
-  /// Number of magnitudes. The first `severity` of them may be drawn.
+  /// Number of magnitudes. Only the first `severity` of them are drawn.
   static constexpr int magnitudes = 10;
 
   void run_chain(SampleImage& image, Random& random) const {

@@ -101,7 +101,7 @@ void augment(SampleImage& image, Augmentation what, double magnitude, const Warp
       warp(copy, image.size, map, warping.interpolation, warping.fill, image.pixels);
     });
   };
-  // Shears keep the upper left corner in its place.
+  // Shears do not move the upper left corner.
   const double shear = degrees(std::atan(magnitude));
   switch (what) {
     case What::identity:

@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-/// Draws a standard normal number, by Box and Muller.
+/// Draws a standard normal number with the Box-Muller transform.
 double drawn_normal(Random& random) {
   const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
   return radius * std::cos(2 * std::numbers::pi * random.uniform());
@@ -36,7 +36,7 @@ std::vector<float> drawn_dirichlet(double alpha, std::size_t count, Random& rand
   for (double& gamma : gammas) gamma = drawn_gamma(alpha, random);
   const double sum = std::accumulate(gammas.begin(), gammas.end(), 0.0);
   std::vector<float> weights(count);
-  // With a very small alpha all numbers may underflow to 0; then one of them gets all the weight.
+  // With a very small alpha all numbers may underflow to 0. Then one of them gets all the weight.
   if (sum <= 0) {
     weights[random.below(count)] = 1;
     return weights;

@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-/// Law: the operation is drawn uniformly, then its magnitude, then its sign, if it has them.
+/// Law: the operation is drawn uniformly. Then its magnitude and sign are drawn, if it has them.
 /// Source: `TrivialAugmentWide` in torchvision.
 class TrivialAugmentWideOperation final : public OperationOf<TrivialAugmentWide, PixelOperation> {
  public:

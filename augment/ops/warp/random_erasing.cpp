@@ -14,7 +14,7 @@ namespace millrace {
 namespace {
 
 constexpr double steepest_erasing = 1000;
-constexpr const char* erase_places[] = {"worker", "device"};  // of `EraseOn`
+constexpr const char* erase_places[] = {"worker", "device"};  // names of `EraseOn`
 constexpr const char* erase_field = "erase";
 
 class RandomErasingOperation final : public OperationOf<RandomErasing, PixelOperation> {
@@ -66,8 +66,8 @@ class RandomErasingOperation final : public OperationOf<RandomErasing, PixelOper
     std::ranges::copy(numbers, sample[erase_field].as<std::int32_t>().begin());
   }
 
-  /// Draws a box as torchvision's `RandomErasing.get_params` does: the first of ten boxes that
-  /// fits, otherwise none.
+  /// Draws a box as torchvision's `RandomErasing.get_params` does: draws up to ten boxes and
+  /// returns the first one that fits, or nullopt.
   std::optional<Region> drawn_box(Size image, Random& random) const {
     const double area = static_cast<double>(image.width) * image.height;
     const Range log_ratio{std::log(parameters_.ratio.low), std::log(parameters_.ratio.high)};

@@ -26,7 +26,7 @@ class RandomPerspectiveOperation final : public OperationOf<RandomPerspective, P
       return static_cast<double>(random.below(static_cast<std::uint64_t>(reach) + 1));
     };
     const auto [width, height] = image.size;
-    // The corners clockwise from the top left, each x before its y.
+    // Draws the corners clockwise from the top left, for each corner first x, then y.
     std::array<Point, 4> corners{};
     for (Point& corner : corners) {
       corner.x = inwards(width);
