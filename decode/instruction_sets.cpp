@@ -36,8 +36,8 @@ void keep_free_in_children() {
   if (failed != 0) throw std::bad_alloc();
 }
 
-/// Returns the sets that may be chosen. `SupportedTargets` alone lets Highway choose disabled ones,
-/// too.
+/// Returns the sets that may be chosen. Updates Highway's chosen target, since after a call of
+/// `SupportedTargets` alone Highway would also choose disabled sets.
 std::int64_t allowed_sets() {
   const std::int64_t sets = hwy::SupportedTargets();
   hwy::GetChosenTarget().Update(sets);
@@ -109,7 +109,7 @@ std::string check_and_fall_back(VectorCode& code) {
 void check_instruction_set(VectorCode& code) {
   static std::once_flag once;
   std::call_once(once, keep_free_in_children);
-  // Added without the mutex, since fork() takes the mutex of the warnings before this one.
+  // Adds the warning without holding the mutex, since fork() locks the warnings' mutex first.
   if (std::string warning = check_and_fall_back(code); !warning.empty())
     add_process_warning(std::move(warning));
 }

@@ -90,7 +90,8 @@ class Checksum {
   XXH3_state_t state_{};
 };
 
-/// Adds the colours and the smoothing of chroma, for rows that end within a vector.
+/// Adds results of the colour conversion and the smoothing of chroma to the checksum. The rows end
+/// within a vector.
 void add_rows(Checksum& sum) {
   constexpr std::size_t width = 150;
   constexpr std::size_t room = width + 2 * row_slack;
@@ -118,8 +119,8 @@ void add_rows(Checksum& sum) {
   }
 }
 
-/// Adds the inverse transform of blocks of few and of many coefficients, of a constant, and of
-/// values that wrap around.
+/// Adds inverse transforms to the checksum: of blocks with few and with many coefficients, of a
+/// constant block, and of values that wrap around.
 void add_blocks(Checksum& sum) {
   constexpr int count = 4;
   constexpr std::size_t stride = count * BlockGroup::row_values;
@@ -144,7 +145,7 @@ void add_blocks(Checksum& sum) {
   sum.add(made.data(), made.size());
 }
 
-/// Adds the AC scans of progressive JPEGs, with data that looks random.
+/// Adds decoded AC scans of progressive JPEGs to the checksum. Their data looks random.
 void add_progressive_scans(Checksum& sum) {
   constexpr std::size_t count = 9;
   constexpr std::size_t masks_per_block = BlockMasks::planes + 1;
@@ -218,8 +219,8 @@ struct Decode {
   }
 };
 
-/// Adds the entropy stage, and all stages together: whole images and corners, alone and
-/// interleaved.
+/// Adds results of the entropy stage and of all stages together to the checksum: whole images and
+/// corners, alone and interleaved.
 void add_picture(Checksum& sum) {
   Libjpeg libjpeg(std::uint64_t{side} * side * 100);
   const auto frame = std::make_unique<Frame>();

@@ -32,10 +32,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D8 = hn::FixedTag<std::uint8_t, 16>;
 using Half8 = hn::FixedTag<std::uint8_t, 8>;
 constexpr std::size_t lanes = 16;
-/// The look-up index that makes a byte 0.
+/// The shuffle index that makes a byte 0.
 constexpr std::uint8_t none = 0x80;
 
-/// Look-ups that spread the first bytes of a vector over the set bits of 8 bits.
+/// For each mask of 8 bits: the shuffle that moves the first bytes of a vector to the set bits.
 constexpr auto spreads = [] {
   std::array<std::array<std::uint8_t, 8>, 256> all{};
   for (std::size_t bits = 0; bits < all.size(); ++bits) {
@@ -46,7 +46,7 @@ constexpr auto spreads = [] {
   return all;
 }();
 
-/// Look-ups that take two rows of a block from 16 coefficients in the zigzag order.
+/// Shuffles that move 16 coefficients from the zigzag order to two rows of a block.
 struct RowLookUps {
   alignas(16) std::uint8_t places[4][block_values / lanes][lanes];
 };
@@ -109,7 +109,7 @@ std::size_t expand(const std::uint8_t* tile, const TileBlocks& blocks) {
   const D8 d8;
   const Half8 half;
   for (std::size_t block = 0; block < blocks.size(); ++block) {
-    // Byte n has the coefficient at place n of the zigzag order. The first one is 0 for now.
+    // Byte n is the coefficient at zigzag index n. Byte 0, the DC coefficient, stays 0 here.
     alignas(16) std::uint8_t zigzag[block_values + lanes];
     const std::uint64_t mask = parts.masks[block];
     const auto bytes = (static_cast<std::size_t>(std::bit_width(mask)) + 7) / 8;

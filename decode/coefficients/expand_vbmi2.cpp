@@ -13,15 +13,16 @@ namespace {
 
 using Bytes = std::array<std::uint8_t, 64>;
 
-/// Look-up that gives each 8 bytes the 4 bytes with their 8 nibbles, and the byte after these.
+/// Shuffle after which each 8 bytes begin with the 4 bytes that hold their 8 nibbles, and the byte
+/// after these.
 alignas(64) constexpr Bytes nibble_bytes = [] {
   Bytes places{};
   for (std::size_t n = 0; n < places.size(); ++n)
     places[n] = static_cast<std::uint8_t>(4 * (n / 8) + n % 8);
   return places;
 }();
-/// For each nibble, the index of its first bit in these 8 bytes: if the first nibble has an even
-/// number, and if it has an odd one.
+/// For each nibble, the index of its first bit in these 8 bytes. The first table is for a first
+/// nibble with an even number, the second table for an odd number.
 alignas(64) constexpr std::array<Bytes, 2> nibble_bits = [] {
   std::array<Bytes, 2> bits{};
   for (std::size_t odd = 0; odd < 2; ++odd)

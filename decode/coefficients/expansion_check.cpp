@@ -42,7 +42,7 @@ bool works_rightly() {
     for (const bool is_small : {false, true}) {
       for (std::size_t n = 0; n < blocks.size(); ++n) {
         const auto any = static_cast<int>(number() % 4096) - 2048;
-        // In the second half of the blocks, small coefficients lie among the lowest 4 x 4.
+        // Small coefficients of the second half of the blocks are among the lowest 4 x 4.
         const bool is_left_out = is_small && n >= blocks.size() / 2 && (n & 0x24) != 0;
         const int value = number() % every != 0 || is_left_out ? 0 : any >> number() % 12;
         blocks[n] = static_cast<std::int16_t>(is_small ? value % 176 : value);

@@ -14,12 +14,12 @@ namespace {
 constexpr int huffman_tables = 0xC4;
 constexpr int restart_interval = 0xDD;
 
-/// State of a file's header, as far as scans depend on it.
+/// The part of a file header's state on which scans depend.
 class FileState {
  public:
   explicit FileState(const jpeg::Frame& frame) : frame_(frame) {}
 
-  /// Takes a segment before a scan. Returns false if it is corrupt.
+  /// Reads a segment that precedes a scan. Returns false if it is corrupt.
   bool take(const Segment& segment) {
     switch (segment.marker) {
       case 0xC0:
@@ -105,7 +105,7 @@ class FileState {
 
 bool restore_file(const jpeg::Frame& frame, const Coefficients& coefficients,
                   const FileParts& parts, std::vector<std::uint8_t>& file) {
-  // Each scan takes time. So a corrupt skeleton must not have more scans than a valid file.
+  // Limits the time that a corrupt skeleton can take. Valid files have fewer scans.
   constexpr int most_scans = 200;
   const std::span<const std::uint8_t> skeleton = parts.skeleton;
   FileState state(frame);

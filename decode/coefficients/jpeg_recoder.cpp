@@ -212,7 +212,7 @@ bool JpegRecoder::State::read_progressive() {
   return true;
 }
 
-/// Clears the blocks that only fill MCUs, which a progressive file does not have.
+/// Clears the blocks that only fill MCUs, since `progressive_coefficients` does not have them.
 void JpegRecoder::State::clear_outside() {
   for (int component = 0; component < frame.component_count; ++component) {
     std::vector<std::int16_t>& blocks = all.blocks[static_cast<std::size_t>(component)];

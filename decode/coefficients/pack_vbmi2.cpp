@@ -93,7 +93,7 @@ MILLRACE_VBMI2 void take_zigzag_vbmi2(const std::int16_t* block, ZigzagBlock& zi
 
 MILLRACE_VBMI2 std::uint8_t* pack_ac_vbmi2(const std::int16_t* blocks, int count,
                                            std::uint8_t* to) {
-  // Vectors are stored whole, also the last one and the zeros after it.
+  // Has room for two more vectors, since stores of the last vector and of the zeros are whole.
   std::array<std::int16_t, tile_blocks * block_values + 2 * lanes> values;
   std::size_t value_count = 0;
   std::uint8_t* mask_to = to + sizeof(std::uint32_t);

@@ -50,7 +50,7 @@ Status RecordReader::open(std::span<const std::byte> record, jpeg::Frame& frame)
     return corrupt("header");
   frame.width = load<std::uint16_t>(header + width_at);
   frame.height = load<std::uint16_t>(header + height_at);
-  // libjpeg-turbo does not smooth the chroma of narrower images; the pixel stage would.
+  // libjpeg-turbo does not smooth the chroma of narrower images, but the pixel stage would.
   const int narrowest = light.across == 2 ? 5 : 1;
   if (frame.width < narrowest || frame.height < 1) return corrupt("header");
   if (header[padding_at] > 1) return corrupt("header");

@@ -13,12 +13,12 @@
 namespace millrace::coefficients {
 namespace {
 
-/// The rows whose coefficients lie side by side, so that `vpdpwssd` multiplies and adds both.
+/// Pairs of rows whose coefficients are adjacent, so that `vpdpwssd` multiplies and adds both.
 constexpr std::array<std::array<std::size_t, 2>, 4> row_pairs = {{{2, 6}, {0, 4}, {7, 1}, {5, 3}}};
-/// The columns in the first and the second half of the vectors. The first pass interleaves the
-/// results of both halves. So the second pass finds the same pairs.
+/// The columns in the first and the second half of each 16 bytes. The first pass interleaves the
+/// results of both halves, so the inputs of the second pass have the same pairs.
 constexpr std::array<std::array<std::size_t, 4>, 2> half_columns = {{{2, 0, 7, 5}, {6, 4, 1, 3}}};
-/// The same for the lowest 4 x 4 coefficients.
+/// Pairs of rows, and columns, if only the lowest 4 x 4 coefficients are nonzero.
 constexpr std::array<std::array<std::size_t, 2>, 2> corner_pairs = {{{0, 2}, {1, 3}}};
 constexpr std::array<std::size_t, 4> corner_columns = {0, 2, 1, 3};
 
@@ -31,8 +31,8 @@ constexpr auto byte_places = [] {
   return places;
 }();
 
-/// For each byte of a block: the word to which `whole` widens it in its vectors, for the first
-/// block. The vectors have the left and the right half of each pair of rows.
+/// For each byte of the first block: index of the word to which `whole` widens it. The words are
+/// those of the vectors with the left and the right half of each pair of rows.
 constexpr auto word_places = [] {
   std::array<std::uint8_t, block_values> places{};
   for (std::size_t pair = 0; pair < row_pairs.size(); ++pair)
@@ -53,7 +53,8 @@ alignas(64) constexpr Bytes whole_order = [] {
     order[n] = byte_places[8 * row_pairs[n / 16][n % 2] + half_columns[n / 8 % 2][n / 2 % 4]];
   return order;
 }();
-/// The lowest 4 x 4 coefficients of two blocks, 16 bytes each. Bit 6 means the second block.
+/// Order of the lowest 4 x 4 coefficients of two blocks, 16 bytes each. An index with bit 6 set
+/// selects a byte of the second block.
 alignas(64) constexpr Bytes corner_order = [] {
   Bytes order{};
   for (std::size_t n = 0; n < order.size(); ++n)
@@ -62,7 +63,7 @@ alignas(64) constexpr Bytes corner_order = [] {
                                                                                           << 6);
   return order;
 }();
-/// As bits: the bytes of all other coefficients.
+/// Bit mask of the bytes with all other coefficients.
 constexpr std::uint64_t outside_corner = [] {
   std::uint64_t bits = 0;
   for (std::size_t n = 1; n < block_values; ++n)
@@ -70,8 +71,8 @@ constexpr std::uint64_t outside_corner = [] {
   return bits;
 }();
 
-/// Packs the first bits of 8 bytes, each a result of the first pass. The results come alternately
-/// from two sums.
+/// Packs 8 bit positions: each is the first bit of one byte that `vpmultishiftqb` takes from the
+/// first pass's sums.
 constexpr std::int64_t first_pass_bits(const std::array<int, 8>& first_bits) {
   std::uint64_t all = 0;
   for (std::size_t n = 0; n < first_bits.size(); ++n)
@@ -149,7 +150,7 @@ MILLRACE_VBMI2_INLINE __m512i output(const Sums& sums, int n) {
 MILLRACE_VBMI2_INLINE __m512i first_round() {
   return _mm512_set1_epi32(1 << (jpeg::idct::first_shift - 1));
 }
-/// The rounding, plus the 128 that is added to the transform's results to make samples.
+/// Rounding term of the second pass, plus the 128 that makes samples from the results.
 MILLRACE_VBMI2_INLINE __m512i second_round() {
   constexpr int shift = jpeg::idct::second_shift;
   return _mm512_set1_epi32((1 << (shift - 1)) + (128 << shift));
@@ -167,8 +168,8 @@ MILLRACE_VBMI2_INLINE void transpose(const __m512i* rows, __m512i* columns) {
   columns[3] = _mm512_unpackhi_epi64(b, d);
 }
 
-/// Makes and stores the samples of four blocks. The second pass has made one column of each output
-/// with the rows 0 to 3 in `upper` and with the rows 4 to 7 in `lower`.
+/// Makes and stores the samples of four blocks from the sums of the second pass. Output n is column
+/// n of all blocks: its rows 0 to 3 are in `upper`, and its rows 4 to 7 in `lower`.
 MILLRACE_VBMI2_INLINE void store_samples(const Sums& upper, const Sums& lower,
                                          std::uint8_t* samples, std::size_t stride) {
   // Words of the rows 0, 4, 1, 5, 2, 6, 3, 7.
@@ -201,7 +202,7 @@ MILLRACE_VBMI2_INLINE __m512i load_block(const std::uint8_t* block) {
   return _mm512_load_si512(block);
 }
 
-/// Makes 16 bits of the even or the odd halves of each 16 bytes, times the steps.
+/// Widens the lower or the upper half of each 16 bytes to 16 bits, and multiplies by the steps.
 template <bool upper>
 MILLRACE_VBMI2_INLINE __m512i dequantised(__m512i bytes, const std::int16_t* steps) {
   const __m512i zero = _mm512_setzero_si512();
@@ -317,7 +318,7 @@ class TileTransform {
     __m512i of_block[4];
     for (std::size_t n = 0; n < 4; ++n)
       of_block[n] = _mm512_permutexvar_epi8(order, load_block(blocks[n].data()));
-    // Now each vector has one pair of rows of four blocks.
+    // Transposes the vectors, so that each has one pair of rows of four blocks.
     const __m512i a = _mm512_shuffle_i64x2(of_block[0], of_block[1], 0x44);
     const __m512i b = _mm512_shuffle_i64x2(of_block[2], of_block[3], 0x44);
     const __m512i c = _mm512_shuffle_i64x2(of_block[0], of_block[1], 0xEE);

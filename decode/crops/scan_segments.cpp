@@ -102,7 +102,7 @@ bool ScanSegments::add(int mcu_row, int first, int last) {
 /// `wanted_end` are added.
 bool ScanSegments::add_tile(const jpeg::Tiles& tiles, std::int64_t tile, std::int64_t wanted_end) {
   using End = CropScan::Segment::End;
-  // More bytes than an MCU of a photograph of the highest quality has.
+  // Upper bound on the bytes of an MCU in a photograph of the highest quality.
   constexpr std::size_t most_mcu_bytes = 512;
   const std::int64_t interval = frame_->restart_interval;
   const std::int64_t end = tiles.first_mcu(tile + 1);

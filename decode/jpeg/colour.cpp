@@ -9,7 +9,7 @@
 
 #include "jpeg/avx512.h"
 
-// Only targets whose vectors are not longer than `row_slack`.
+// Disables targets whose vectors may be longer than `row_slack`.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "jpeg/colour.cpp"
@@ -48,7 +48,7 @@ using V8 = hn::Vec<D8>;
 using V16 = hn::Vec<D16>;
 static_assert(hn::MaxLanes(D8()) <= row_slack);
 
-/// Returns the bytes at even places, or at odd ones, as 16 bits.
+/// Returns the bytes at even or at odd places, widened to 16 bits.
 template <bool odd>
 HWY_INLINE V16 every_second(V8 bytes) {
   const hn::RebindToUnsigned<D16> du16;
@@ -61,9 +61,8 @@ struct Colours {
   V16 red, green, blue;
 };
 
-/// Returns the colours of every second pixel. The colour differences are doubled. So the high half
-/// of a product of 16 bits by 16 bits has the equations' 16 bits of fraction. The products' whole
-/// parts are added separately.
+/// Returns the colours of every second pixel. The colour differences are doubled, so that factors
+/// up to 2 fit into 16 bits. The rounded products equal libjpeg's for all 256 differences.
 template <bool odd>
 HWY_INLINE Colours colours_of(V8 y, V8 cb, V8 cr) {
   const D16 d16;

@@ -21,8 +21,8 @@ namespace {
 constexpr std::size_t vector_bytes = 64;
 using Bytes = std::array<std::uint8_t, vector_bytes>;
 
-/// Look-ups that interleave three vectors of colours. In those of `red_and_green`, bit 6 means
-/// green. `is_blue` has the bytes that `blue` looks up.
+/// Shuffles that interleave three vectors of colours. In those of `red_and_green`, an index with
+/// bit 6 set selects green. `is_blue` is the mask of the bytes that `blue` selects.
 struct Interleaving {
   alignas(64) std::array<Bytes, 3> red_and_green;
   alignas(64) std::array<Bytes, 3> blue;

@@ -19,12 +19,12 @@ bool take_code(const JHUFF_TBL* table, HuffmanCode& code) {
   return true;
 }
 
-/// Sets a component's sampling and steps. Returns nullptr, or the name of the decoder that takes
-/// the image.
+/// Sets a component's sampling and steps. Returns nullptr, or the name of the decoder that must
+/// decode the image instead.
 const char* take_component(const jpeg_decompress_struct& image, int number, Frame& frame) {
   const jpeg_component_info& from = image.comp_info[number];
   Component& to = frame.components[static_cast<std::size_t>(number)];
-  to.dc_table = to.ac_table = 0;  // the tables of the image before may not exist now
+  to.dc_table = to.ac_table = 0;  // this image may lack the tables of the previous one
   // A scan of one component has one block in an MCU, whatever its sampling factors.
   to.across = image.num_components == 1 ? 1 : from.h_samp_factor;
   to.down = image.num_components == 1 ? 1 : from.v_samp_factor;
@@ -70,7 +70,7 @@ const char* take_layout(const jpeg_decompress_struct& image, Frame& frame) {
     if (const char* other = take_component(image, number, frame)) return other;
 
   const Component& first = frame.components.front();
-  // libjpeg does not smooth such narrow images.
+  // libjpeg does not smooth narrower images.
   constexpr int narrowest_smoothed = 5;
   if (first.across == 2 && frame.width < narrowest_smoothed) return "libjpeg-turbo (narrow chroma)";
   frame.count_mcus();

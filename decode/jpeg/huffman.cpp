@@ -98,7 +98,7 @@ void SkipTable::set(const HuffmanCode& code) {
         std::fill_n(entry, entries_of_code, one);
         return;
       }
-      // The same entries follow for each value.
+      // These entries repeat for each value of the symbol.
       const std::uint16_t* next = table(left);
       const std::size_t count = std::size_t{1} << left;
       for (std::size_t n = 0; n < count; ++n) {

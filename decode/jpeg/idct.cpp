@@ -7,7 +7,7 @@
 
 #include <limits>
 
-// Only targets whose vectors have a size that is known at compile time.
+// Disables targets whose vector size is unknown at compile time.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "jpeg/idct.cpp"
@@ -44,7 +44,7 @@ using D64 = hn::RepartitionToWide<D32>;
 using V16 = hn::Vec<D16>;
 using V32 = hn::Vec<D32>;
 
-/// The pairs of 16-bit values from two vectors, in two vectors.
+/// Two vectors `a` and `b` of 16-bit values, interleaved to pairs (a, b) in two vectors.
 struct Pairs {
   V16 lower, upper;
   HWY_INLINE Pairs(V16 a, V16 b)
@@ -78,7 +78,7 @@ HWY_INLINE Sums products(const Pairs& pairs) {
   return {sum(pairs.lower), sum(pairs.upper)};
 }
 
-/// Returns the values times 2^13.
+/// Returns the values times 2^13, in 32 bits.
 HWY_INLINE Sums scaled(V16 values) {
   const Pairs high(hn::Zero(D16()), values);
   constexpr int shift = 16 - idct::scale_bits;
@@ -158,7 +158,7 @@ HWY_INLINE void store(const V16 (&columns)[8], std::uint8_t* samples, std::size_
   for (int n = 0; n < 4; ++n, samples += 2 * stride) {
     auto both = hn::BitCast(hn::RebindToUnsigned<D64>(), rows[n]);
     if constexpr (hn::MaxLanes(D64()) > 2) {
-      // Each block has two rows of 8 samples: the first rows of all blocks come first.
+      // Each 16-byte block has two rows of 8 samples. Moves the first rows of all blocks first.
       constexpr std::size_t lanes = hn::MaxLanes(D64());
       alignas(64) std::uint64_t order[lanes];
       for (std::size_t lane = 0; lane < lanes; ++lane)
@@ -193,7 +193,7 @@ void transform(const BlockGroup& group, const StepsOfGroup& steps, std::uint8_t*
       rows[row] = hn::Mul(hn::Load(d16, group.values.data() + offset),
                           hn::Load(d16, steps.values() + offset));
     }
-    // For such values libjpeg-turbo's shortcut for blocks of one row gives other samples.
+    // For larger values libjpeg-turbo's shortcut for blocks of one row gives other samples.
     constexpr std::int16_t largest = std::numeric_limits<std::int16_t>::max() >> idct::kept_bits;
     const auto is_large =
         hn::Or(hn::Gt(rows[0], hn::Set(d16, largest)), hn::Lt(rows[0], hn::Set(d16, -largest)));

@@ -31,7 +31,7 @@ void transform(const std::int16_t* block, const std::int16_t* steps, std::uint8_
   constexpr auto factors = basis<side>();
   constexpr std::int64_t half_first = 1 << (idct::first_shift - 1);
   constexpr std::int64_t half_second = 1 << (idct::second_shift - 1);
-  // Values of 16 bits times steps of 8 bits: with absurd data the sums need more than 32 bits.
+  // The products are of 16-bit values and 8-bit steps. Corrupt data needs sums above 32 bits.
   std::array<std::array<std::int64_t, side>, side> columns{};
   for (std::size_t u = 0; u < side; ++u)
     for (std::size_t y = 0; y < side; ++y) {

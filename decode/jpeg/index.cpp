@@ -15,8 +15,8 @@ constexpr std::size_t parameters_at = 14;
 constexpr unsigned most_parameter = 15;
 constexpr std::size_t most_point_bytes = 4 * most_rice_bits / 8;
 
-/// The stored columns of a point, as differences from the point before: one more than the image has
-/// components.
+/// A point as it is stored: differences from the point before, in one column more than the image
+/// has components.
 template <std::size_t columns>
 using Row = std::array<std::uint32_t, columns>;
 
@@ -30,10 +30,10 @@ Row<columns> difference(const SeekPoint& point, const SeekPoint& before) {
   return row;
 }
 
-/// Writes the points and their columns' parameters, and cuts `packed` after them.
+/// Writes the points and their columns' parameters, and truncates `packed` after them.
 template <std::size_t columns>
 void pack_points(const std::vector<SeekPoint>& points, std::vector<std::byte>& packed) {
-  // The parameters are computed from some of the points, since they need not be the best.
+  // Computes the parameters from some of the points, since they need not be optimal.
   const std::size_t step = 1 + points.size() / 64;
   std::array<std::uint64_t, columns> sums{};
   std::uint64_t summed = 1;

@@ -39,8 +39,8 @@ constexpr Table luminance = {16,  11, 12, 14,  12,  10,  16,  14,  13, 14,  18, 
                              68,  87, 69, 55,  56,  80,  109, 81,  87, 95,  98,  103, 104,
                              103, 62, 77, 113, 121, 112, 100, 120, 92, 101, 103, 99};
 
-/// Returns the distance of a table from the one of a quality. nullopt if a single step differs by
-/// more than rounding explains.
+/// Returns the distance of a table from the standard table of a quality; nullopt if a single step
+/// differs by more than rounding explains.
 std::optional<int> distance(const Table& table, int quality) {
   const int percent = quality < 50 ? 5000 / quality : 200 - 2 * quality;
   int sum = 0;
@@ -79,7 +79,7 @@ class Header {
       if (bytes_.size() - at_ < 2) return ends_early();
       const auto length = static_cast<std::size_t>(big_endian16(bytes_, at_));
       if (length < 2 && is_passed_over(marker)) {
-        at_ += 2;  // as in libjpeg and Pillow
+        at_ += 2;  // skips the length only, as libjpeg and Pillow do
         continue;
       }
       if (length < 2)

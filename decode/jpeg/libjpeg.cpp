@@ -46,7 +46,7 @@ void Libjpeg::on_message(j_common_ptr handle, int level) {
     case JWRN_BOGUS_ICC:
     case JWRN_JFIF_MAJOR:
     case JWRN_NOT_SEQUENTIAL:
-      return;  // these do not change pixels
+      return;  // these warnings do not change pixels
     case JWRN_EXTRANEOUS_DATA:
       if (reinterpret_cast<j_decompress_ptr>(handle)->input_scan_number == 0) return;
       if (of(handle).skip_stray_bytes()) return;

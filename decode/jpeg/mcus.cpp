@@ -71,7 +71,7 @@ struct Lane {
     else
       table = kind->ac;
   }
-  /// Opens the next block, up to its AC coefficients. Returns false after the last block or for
+  /// Opens the next block and decodes its DC coefficient. Returns false after the last block or for
   /// corrupt data.
   HWY_INLINE bool open() {
     if (blocks == 0) [[unlikely]] {
@@ -108,8 +108,8 @@ struct Lane {
     else
       return take_coefficient(bits, *table, values, zigzag_index);
   }
-  /// Takes the symbols that `take` does not take. At a block's end it opens the next one. Returns
-  /// false if the run has ended; its state says why.
+  /// Decodes or skips a symbol that `take` does not handle. At a block's end it opens the next one.
+  /// Returns false if the run has ended; its state says why.
   HWY_INLINE bool take_rest() {
     BlockStep step;
     if constexpr (skips)
@@ -119,7 +119,7 @@ struct Lane {
     if (step == BlockStep::more) return true;
     return step == BlockStep::end_of_block ? open() : ends(McuRun::State::unsound);
   }
-  /// Takes the rest of the open block. Returns false if it is corrupt.
+  /// Decodes or skips the rest of the open block. Returns false if it is corrupt.
   HWY_INLINE bool end_block() {
     if constexpr (skips) {
       if (table != nullptr) return skip_coefficients(bits, *kind->ac, *table, zigzag_index);
@@ -157,7 +157,7 @@ template <bool a_skips, bool b_skips>
 HWY_NOINLINE void decode_interleaved_of(McuRun& run_a, McuRun& run_b) {
   Lane<a_skips> a{run_a};
   Lane<b_skips> b{run_b};
-  // If one run is not open, the other one stays unchanged.
+  // If run `a` cannot continue, run `b` stays unchanged.
   if (a.begin() && b.begin()) {
     enum class Waits { none, a, b };
     const auto take_both = [&] {

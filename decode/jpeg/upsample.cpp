@@ -3,7 +3,7 @@
 // Compiled once for each instruction set (Highway's foreach_target.h).
 #include "jpeg/upsample.h"
 
-// Only targets whose vectors are not longer than `row_slack`.
+// Disables targets whose vectors may be longer than `row_slack`.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "jpeg/upsample.cpp"
@@ -47,8 +47,8 @@ void widen(const std::uint8_t* row, std::int16_t* sums, std::size_t count) {
 template <int shift>
 HWY_INLINE void smooth(const std::int16_t* sums, std::uint8_t* samples, std::size_t count) {
   const D16 d16;
-  // Ties: the left one of two samples is rounded down, the right one up. With sums of two rows it
-  // is the other way round.
+  // Rounds ties of the left one of two samples down, and of the right one up. With sums of two rows
+  // the left one is rounded up, and the right one down.
   const V16 left_round = hn::Set(d16, static_cast<std::int16_t>(shift == 4 ? 8 : 1));
   const V16 right_round = hn::Set(d16, static_cast<std::int16_t>(shift == 4 ? 7 : 2));
   const hn::Repartition<std::uint8_t, D16> d8;

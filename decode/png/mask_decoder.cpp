@@ -18,7 +18,7 @@ Status refuse(const std::string& what) {
   return Status::bad(what + "; a mask is a PNG of grey or with a palette");
 }
 
-/// Returns a bad status unless the bytes state that they are a mask of that size.
+/// Reads a mask's header. Returns a bad status if the bytes are not a mask of the given size.
 Status read_mask_info(std::span<const std::byte> encoded, Size size, const DecodeLimits& limits,
                       PngInfo& info) {
   if (encoded.empty()) return refuse("it is empty (0 bytes)");

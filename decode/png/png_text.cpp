@@ -16,7 +16,7 @@ std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Takes the bytes up to a zero, and the zero. Returns nullopt without a zero.
+/// Removes a zero-terminated string from the front of `rest`. Returns nullopt without a zero.
 std::optional<std::string_view> take_string(Bytes& rest) {
   const std::size_t length = text_of(rest).find('\0');
   if (length == std::string_view::npos) return {};

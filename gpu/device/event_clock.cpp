@@ -10,7 +10,7 @@ namespace {
 
 /// Polling interval for the first anchor if it has not passed at once.
 constexpr std::chrono::microseconds anchor_pause{50};
-/// Maximal delay between recording an anchor and its passing, for an exact time on the host.
+/// Longest delay between recording and passing of an anchor whose time on the host counts as exact.
 constexpr std::chrono::microseconds at_once{200};
 /// Number of successive late anchors after which one is used nevertheless: by then the drift of the
 /// device's clock is larger than the error of a late anchor.

@@ -78,7 +78,7 @@ void BaselineDecoder::decode_interleaved(BaselineDecoder& a, BaselineDecoder& b)
       for (BaselineDecoder* one : {&a, &b})
         if (one->run_->state != McuRun::State::open) one->run_ = one->next_run();
     }
-  } catch (...) {  // after a lack of memory their positions are unknown
+  } catch (...) {  // memory ran out: the positions of both decoders are unknown
     for (BaselineDecoder* one : {&a, &b}) {
       one->sound_ = false;
       one->run_ = nullptr;

@@ -61,11 +61,11 @@ Status JpegDecoder::open(std::span<const std::byte> encoded) {
     return status;
   }
   header_.decoder = choose_decoder();
-  opened_ = true;  // last, so that no image is open after a lack of memory
+  opened_ = true;  // set last: no image is open if memory runs out above
   return status;
 }
 
-/// Sets whether the stages take the opened image. Returns the name of its decoder.
+/// Sets whether millrace's stages decode the opened image. Returns the name of its decoder.
 const char* JpegDecoder::choose_decoder() {
   takes_stages_ = takes_progressive_ = false;
   const std::uint64_t max_scan_pixels = budget_->limits().max_scan_pixels;
@@ -79,7 +79,7 @@ const char* JpegDecoder::choose_decoder() {
     if (stages_ == nullptr) stages_ = std::make_unique<jpeg::BaselineDecoder>();
     return "millrace";
   }
-  // The stages take more memory than libjpeg. This must not make an image bad.
+  // The stages take more memory than libjpeg. Beyond the limits libjpeg decodes the image.
   takes_progressive_ =
       jpeg::read_script(libjpeg_->image(), *frame_, max_scan_pixels, *script_) &&
       check_memory(header_.size(), needed_by_progressive({0, 0, header_.width, header_.height}),
@@ -103,8 +103,8 @@ Status JpegDecoder::check_header(std::size_t encoded_bytes) const {
 std::uint64_t JpegDecoder::needed_bytes(Region region) const {
   const jpeg_decompress_struct& image = libjpeg_->image();
   const std::uint64_t coefficients = libjpeg_->coefficient_bytes();
-  // `start` determines where the output begins: at most two blocks beside the region. An image of
-  // several scans begins at its corner.
+  // `start` chooses a crop that may be up to two blocks wider than the region. An image of several
+  // scans is counted from its corner.
   constexpr int widest_blocks = 2 * 2 * DCTSIZE * MAX_SAMP_FACTOR;
   if (coefficients > 0) region = {0, 0, header_.width, region.y + region.height};
   const auto width =
@@ -114,7 +114,7 @@ std::uint64_t JpegDecoder::needed_bytes(Region region) const {
   return coefficients + scratch;
 }
 
-/// Returns the same if our own stages decode a progressive image, at any resolution.
+/// Returns the peak memory if millrace's stages decode a progressive image, at any resolution.
 std::uint64_t JpegDecoder::needed_by_progressive(const Region& region) const {
   return jpeg::ProgressiveCoefficients::bytes_for(*frame_, script_->refined_bits) +
          jpeg::RegionPixels::stride_of(region.width) * static_cast<std::uint64_t>(region.height);
@@ -125,7 +125,7 @@ DecodeBudget::Reservation JpegDecoder::take(const Region& region) const {
   // images must not make an image bad.
   std::uint64_t needed =
       std::max(needed_bytes(region), libjpeg_->coefficient_bytes() + scratch_.bytes());
-  // The stages' rows are longer than those of a narrow image.
+  // For a narrow image the stages' rows are longer than the image's.
   if (takes_stages_)
     needed = std::max<std::uint64_t>(needed, jpeg::RegionPixels::stride_of(region.width) *
                                                  static_cast<std::uint64_t>(region.height));
@@ -240,8 +240,8 @@ bool JpegDecoder::begin_decode(const Region& region) {
   check_open();
   check_inside(region, header_.size());
   begun_.reset();
-  // A small region takes no memory of the budget. So this never waits for the budget while it holds
-  // a share of it.
+  // A small region needs no reservation from the budget. So this call never waits for the budget
+  // while another image of the worker holds a part of it.
   if (!takes_stages_ || pixels_of({region.width, region.height}) > max_pixels) return false;
   stages_->begin(*frame_, region, 1, reserve(region), uses_index_ ? &index_ : nullptr);
   begun_ = region;
@@ -334,7 +334,7 @@ bool JpegDecoder::check_by_stages(Status& status) {
   return true;
 }
 
-/// Takes the whole image's index if the given one is a part of it; else sets a bad status.
+/// Replaces the given index by the whole one if that begins with it. Otherwise sets a bad status.
 void JpegDecoder::take_whole_index(jpeg::SeekIndex whole, Status& status) {
   if (std::ranges::mismatch(index_.points, whole.points).in1 == index_.points.end())
     index_ = std::move(whole);
@@ -364,8 +364,8 @@ Status JpegDecoder::read_all() {
   return read.is_ok() ? libjpeg_->finish() : read;
 }
 
-/// Begins output: the next row is then row `top` of the image, and its first pixel is column
-/// `left`. Both are at or before the region's.
+/// Begins output. The next row is then row `top` of the image, and its first pixel is column
+/// `left`. They are not after the region's first row and column.
 Status JpegDecoder::start(const Region& region, int reduction, unsigned& left, unsigned& top) {
   if (Status started = libjpeg_->start(static_cast<unsigned>(reduction)); !started.is_ok())
     return started;

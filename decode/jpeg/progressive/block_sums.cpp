@@ -19,7 +19,7 @@ namespace millrace::jpeg {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// The places in a group of a block's coefficients, by mask bit.
+/// For each mask bit of a block, the offset of its coefficient in a group.
 constexpr std::array<std::uint8_t, 64> offsets_of_bits = [] {
   std::array<std::uint8_t, 64> offsets = zigzag_offsets;
   std::ranges::reverse(offsets);
@@ -48,7 +48,7 @@ using D16 = hn::CappedTag<std::int16_t, 32>;
 using V16 = hn::Vec<D16>;
 constexpr std::size_t lanes = hn::MaxLanes(D16());
 
-/// Returns the lanes from `bit` on whose bits a mask has.
+/// Returns a mask of lanes: lane n is set if bit `bit` + n of `mask` is set.
 HWY_INLINE hn::Mask<D16> lanes_of(const std::uint64_t& mask, std::size_t bit) {
   return hn::LoadMaskBits(D16(), reinterpret_cast<const std::uint8_t*>(&mask) + bit / 8);
 }

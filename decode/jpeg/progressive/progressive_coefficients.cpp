@@ -31,7 +31,7 @@ std::size_t masks_of(int refined_bits) {
   return BlockMasks::planes + static_cast<std::size_t>(refined_bits);
 }
 
-/// Returns the bytes of a component's arrays, each from the begin of a cache line.
+/// Returns the bytes of a component's arrays. Each array begins with a cache line.
 std::array<std::size_t, 4> bytes_of(const BlockCounts& counts, std::size_t masks) {
   return {whole_lines(counts.needed * masks * sizeof(std::uint64_t)),
           whole_lines(counts.needed * sizeof(std::uint32_t)),

@@ -94,8 +94,8 @@ bool ProgressiveEntropyDecoder::decode_scan(const ProgressiveScan& scan, std::si
   }
 }
 
-/// Decodes MCUs, and records the points of their rows that the index lacks. If it lacks any, `from`
-/// is 0.
+/// Decodes MCUs, and records the points of their rows that the index lacks. If the index lacks any
+/// of them, `from` must be 0.
 bool ProgressiveEntropyDecoder::decode_rows(const ProgressiveScan& scan, std::size_t number,
                                             const Extent& extent, std::size_t from,
                                             std::size_t to) {

@@ -53,7 +53,7 @@ bool unpack_scan(RiceReader& reader, std::size_t scan, std::size_t scans, std::u
     }
     if (reader.is_past_end()) return false;
   }
-  // No point lies before the one of the row above.
+  // The points of a scan never decrease, so a check of the last one suffices.
   return points[points.size() - scans + scan].bit <= scan_bits;
 }
 

@@ -23,7 +23,7 @@ namespace millrace::jpeg {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// A symbol of a first scan that `decode_first` does not take from the table.
+/// A symbol of a first scan that `decode_first` does not find in its table.
 struct FirstSymbol {
   enum Kind { coefficient, zeros, end_of_band, invalid };
   Kind kind;
@@ -33,8 +33,8 @@ struct FirstSymbol {
   std::uint32_t run;
 };
 
-/// Takes any symbol that follows the coefficient at `zigzag_index`. Arguments and result are passed
-/// by value, since variables with an address are not kept in registers.
+/// Decodes any symbol that follows the coefficient at `zigzag_index`. Arguments and result are
+/// passed by value, since variables with an address are not kept in registers.
 HWY_NOINLINE FirstSymbol take_first_symbol(ScanBits bits, const FirstTable& table,
                                            std::uint32_t zigzag_index, int low_bit) {
   refill(bits);

@@ -192,7 +192,7 @@ inline at::Tensor to_torch_channels_last(const BatchTensor& tensor) {
                             {strides[0], strides[3], strides[1], strides[2]});
 }
 
-/// Do the same for use on a further stream, which the batch keeps alive. They also throw `Error`
+/// Overloads for use on a further stream, which the batch keeps alive. They also throw `Error`
 /// (`invalid_argument`) while that stream is being captured.
 inline at::Tensor to_torch(const BatchTensor& tensor, const TorchStream& stream) {
   if (stream.stream() != nullptr) tensor.share().record_stream(stream.stream());
