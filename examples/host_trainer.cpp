@@ -10,7 +10,7 @@
 
 namespace {
 
-/// Its steps run on a stream, behind the copies of their batches, as on a GPU.
+/// The trainer on the host. Its steps run on a stream, after the copies of their batches.
 class HostTrainer final : public Trainer {
  public:
   explicit HostTrainer(const TrainerOptions& options)

@@ -54,7 +54,7 @@ inline Gemm product(Matrix result, const Matrix& left, const Matrix& right, floa
           .ldc = result.columns};
 }
 
-/// Samples in memory of the device: [samples, pixels], [samples], [samples].
+/// Samples in memory of the device. `images` is [samples, pixels], the others are [samples].
 struct DeviceSamples {
   const float* images = nullptr;
   const std::int64_t* labels = nullptr;
@@ -88,7 +88,7 @@ struct DevicePerceptron {
   double* sums = nullptr;            ///< [sum_count]
 };
 
-// Functions that are called for each index.
+// Functions that are called for each index. Their comments say what an index counts.
 
 /// Index: a value of [samples, width].
 struct AddBias {
@@ -192,8 +192,8 @@ void look(Queue& queue, const DevicePerceptron& model, const DeviceSamples& samp
   queue.each(sum_count, AddRows<double>{model.outcomes, samples.samples, sum_count, model.sums});
 }
 
-/// Does the same, and adds the samples' gradients to `gradients`. `zero_first` sets these to zero
-/// before.
+/// Like `look`, but also adds the samples' gradients to `gradients`. If `zero_first` is true, sets
+/// `gradients` to zero before.
 template <typename Queue>
 void add_gradients(Queue& queue, const DevicePerceptron& model, const DeviceSamples& samples,
                    bool zero_first) {

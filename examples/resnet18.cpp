@@ -117,7 +117,7 @@ void save(const std::string& path, ResNet18& model, const torch::optim::SGD& opt
   archive.write("optimiser", of_optimiser);
   archive.write("state", c10::IValue(state.to_json()));
   archive.save_to(path + ".new");
-  std::filesystem::rename(path + ".new", path);  // a killed run keeps the previous one
+  std::filesystem::rename(path + ".new", path);  // a killed run keeps the previous file
 }
 
 std::optional<millrace::State> load(const std::string& path, ResNet18& model,
@@ -145,7 +145,7 @@ std::shared_ptr<const millrace::Dataset> open(const Options& options) {
   return dataset;
 }
 
-/// Each record `times` times in an epoch, shuffled.
+/// Returns a shuffled order with each record `times` times in an epoch.
 millrace::Order repeated(const millrace::Dataset& dataset, std::uint64_t times) {
   if (times == 1) return millrace::Order::shuffled();
   std::vector<std::uint64_t> records(dataset.size() * times);

@@ -3,7 +3,7 @@
 //   segmentation DATASET [--classes N] [--size N] [--epochs N] [--batch-size N] [--rate R]
 //                [--holdout SHARE]
 //
-// Predicts for each pixel of a photograph what it shows, by a softmax over its colour, trained by
+// Predicts the class of each pixel of a photograph, by a softmax over its colour, trained by
 // gradient descent on the host. DATASET's records have an "image" and a "mask", as `millrace pack
 // --masks` makes them. A mask is a PNG of the same size whose values are classes from 0; 255 means
 // no class. Crops and flips are applied to the mask, too.
@@ -61,7 +61,7 @@ Options parse(int argc, char** argv) {
 struct Sums {
   double loss = 0;
   double pixels = 0;
-  /// Number of pixels per class: labelled as it, predicted as it, and both.
+  /// Numbers of pixels per class: with this label, with this prediction, and with both.
   std::vector<double> are, said, right;
 
   explicit Sums(std::size_t classes) : are(classes), said(classes), right(classes) {}
@@ -151,7 +151,8 @@ class PixelClassifier {
   std::vector<double> odds_;
 };
 
-/// Crops and flips; for evaluation the whole image. Pixels outside the image have no class.
+/// Returns a recipe: random crops and flips for training, or the whole image for evaluation. Pixels
+/// outside the image have no class.
 millrace::Recipe recipe_of(int size, bool training) {
   millrace::Recipe recipe{{size, size},
                           {millrace::Resize{.exact = {size, size}}, millrace::CenterCrop{}}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the functions of the C header: they let no exception out and check their arguments
-// first.
+// Helpers for the functions of the C header, which check their arguments first and throw no
+// exception.
 #pragma once
 
 #include <millrace/error.h>
@@ -17,10 +17,10 @@ namespace millrace::c {
 /// Writes the result of a call into `error`, which may be null. Returns `status`.
 millrace_status tell(millrace_error* error, millrace_status status,
                      std::string_view message) noexcept;
-/// The same for the exception that is being handled.
+/// Writes the exception that is being handled into `error`. Returns its status.
 millrace_status tell_exception(millrace_error* error) noexcept;
 
-/// Runs the body of a function, which returns nothing or a status.
+/// Runs the body of a function, which returns nothing or a status. Converts exceptions to a status.
 template <typename Body>
 millrace_status guarded(millrace_error* error, Body&& body) noexcept {
   try {

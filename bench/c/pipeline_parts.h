@@ -17,7 +17,7 @@ struct PipelineParts {
   std::shared_ptr<const Dataset> dataset;
   std::shared_ptr<const Transform> transform;
   std::shared_ptr<Device> device;
-  /// With runtime, order, batch transform and state.
+  /// Includes runtime, order, batch transform and state.
   PipelineOptions options;
 };
 

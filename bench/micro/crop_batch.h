@@ -40,10 +40,10 @@ class CropBatch {
  public:
   static constexpr std::int32_t side = 224;
   static constexpr std::size_t image_bytes = std::size_t{3} * side * side;
-  /// Limit of a pipeline.
+  /// A pipeline's limit on the scratch of a crop, in bytes.
   static constexpr std::size_t most_scratch = std::size_t{8} << 20U;
 
-  /// Packs the random crop of a number. Returns false, and adds nothing, if it needs more scratch.
+  /// Packs random crop `number` of a record. Returns false and adds nothing if it cannot be packed.
   bool add(const CropRecord& record, std::size_t number);
   void clear();
   std::size_t size() const { return offsets_.size(); }

@@ -30,7 +30,7 @@ class OneByteDataset final : public Dataset {
   };
 };
 
-/// Samples that cost nothing to make, or `turns` multiplications.
+/// Makes samples without work, or with `turns` multiplications per sample.
 class EmptyTransform final : public Transform {
  public:
   explicit EmptyTransform(SampleSpec spec = SampleSpec({{"byte", DType::uint8, {1}, false}}),

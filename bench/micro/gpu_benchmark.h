@@ -22,8 +22,8 @@
 
 namespace millrace::micro {
 
-/// Amount of work. A benchmark reports the time of a single launch, so the library would repeat it
-/// for long.
+/// Amount of work. The benchmarks set it themselves: they report the time of a single launch, which
+/// the library would repeat for a long time.
 struct GpuScale {
   std::size_t most_samples = SIZE_MAX;
   int timings = 30;

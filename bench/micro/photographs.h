@@ -146,8 +146,8 @@ inline bool same_pixels(const PixelView& a, const PixelView& b) {
   return true;
 }
 
-/// Times `run(photograph, its number, its size)` for one photograph after the other, and the decode
-/// of the whole. `run` returns its time in seconds.
+/// Times `run(photograph, its number, its size)` for one photograph after the other, and
+/// libjpeg-turbo's decode of the whole photograph. `run` returns its time in seconds.
 template <typename Run>
 void beside_whole_decode(benchmark::State& state, const Run& run,
                          const std::vector<std::string>& jpegs = photographs()) {

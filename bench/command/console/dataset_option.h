@@ -9,7 +9,7 @@
 
 namespace millrace::cli {
 
-/// A dataset as given on the command line: where it lies and how it is opened.
+/// A dataset as given on the command line: its path and the options to open it.
 struct DatasetArguments {
   std::string path{};
   /// The options set `map`, `format`, `images` and `labels`; a command sets the others.

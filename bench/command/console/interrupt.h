@@ -6,7 +6,7 @@
 namespace millrace::cli {
 
 /// Catches SIGINT and SIGTERM during its lifetime. The first one only sets a flag, so that a
-/// command can leave its files complete; the second one ends the process. One object at a time.
+/// command can leave its files complete; the second one ends the process. At most one may exist.
 class Interrupt {
  public:
   Interrupt();

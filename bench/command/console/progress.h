@@ -31,7 +31,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Counts one finished file. Redraws only if the last time is long enough ago.
+  /// Counts one finished file. Redraws only if the last redraw is long enough ago.
   void advance(std::uint64_t bytes);
   double seconds() const;
 

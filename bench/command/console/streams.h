@@ -7,7 +7,7 @@
 
 namespace millrace::cli {
 
-/// Opens closed standard streams on /dev/null, so that no file of a command gets their numbers.
+/// Opens closed standard streams on /dev/null, so that no other file gets their descriptors.
 /// Writing to such a standard output still fails. It also turns SIGPIPE into an error of write, and
 /// silences hwloc. Call it before any thread is started.
 void open_standard_streams();

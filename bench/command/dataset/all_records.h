@@ -28,7 +28,7 @@ inline std::uint64_t range_length(std::uint64_t count, const Runtime& runtime,
   return std::clamp<std::uint64_t>(count / (ranges_per_worker * runtime.workers()), 1, longest);
 }
 
-/// The work on one range, as a job. It owns all its data, so that it may outlive the caller.
+/// A job that does the work on one range. It owns all its data, so that it may outlive the caller.
 template <typename Make, typename Result>
 class RangeJob final : public Job {
  public:
@@ -66,7 +66,7 @@ bool over_ranges(Runtime& runtime, std::uint64_t count, std::uint64_t range_leng
   const auto shared_make = std::make_shared<const Make>(std::move(make));
   const auto& pools = runtime.pools();
 
-  // Cancels the jobs that have not begun, on every way out.
+  // Cancels the jobs that have not begun, also if an exception leaves this function.
   struct Cancel {
     Runtime& runtime;
     ~Cancel() {
@@ -83,7 +83,7 @@ bool over_ranges(Runtime& runtime, std::uint64_t count, std::uint64_t range_leng
     next = end;
     pool->submit(&owner, begun.back().first);
   };
-  // Jobs ahead: enough to keep all workers busy, and a bound for the memory.
+  // Begins enough jobs to keep all workers busy. Their number bounds the memory.
   for (const auto& pool : pools)
     for (unsigned ahead = 0; ahead < 4 * pool->workers(); ++ahead) begin_on(pool.get());
   while (!begun.empty()) {

@@ -18,9 +18,9 @@ namespace millrace::cli {
 
 /// Depth of the checks on a record.
 enum class VerifyDepth : std::uint8_t {
-  records,  ///< it is read
-  images,   ///< its image and mask are decoded, too
-  deep,     ///< and once more with the stored seek index, or as the restored file
+  records,  ///< the record is read
+  images,   ///< its image and mask are also decoded
+  deep,     ///< the image is also decoded with the stored seek index, or as the restored file
 };
 
 /// Result of verifying a dataset.

@@ -12,8 +12,8 @@ namespace millrace::cli {
 
 using Colour = std::array<std::uint8_t, 3>;
 
-/// Colours that people with colour blindness can tell apart; they repeat. Source: Okabe and Ito,
-/// "Color universal design", 2008.
+/// Returns colour `number` of a repeating list, whose colours people with colour blindness can
+/// distinguish. Source: Okabe and Ito, "Color universal design", 2008.
 Colour colour_of(std::size_t number);
 
 /// An image to draw on. Drawing is clipped to it.

@@ -57,8 +57,8 @@ void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments);
 /// Check for --step-ms: "auto" or milliseconds up to an hour. 0 (no step) passes only if
 /// `may_be_none`.
 CLI::Validator step_check(bool may_be_none);
-/// The step's time. For "auto" it measures the loader's own time per batch, and returns 1.25 times
-/// that.
+/// Returns the step's time. For "auto" it measures the loader's own time per batch, and returns
+/// 1.25 times that time.
 std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings& settings);
 
 /// Parses "float16", "bfloat16:nhwc" ... into a conversion with mean 0 and std 1. Throws
@@ -74,8 +74,8 @@ RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
 /// Opens the device and the dataset and loads the recipe. Uses `raw_transform` if `--transform raw`
 /// is given, or if records have no images. The pipeline has defaults and no runtime yet.
 BenchSettings source_settings(const SourceArguments& arguments);
-/// The same, with the pipeline as set by the command line and the options file, and with a runtime.
-/// Warns on standard error if the options file belongs to another machine or recipe.
+/// Like `source_settings`, but with a runtime, and with the pipeline as set by command line and
+/// options file. Warns on standard error if the file belongs to another machine or recipe.
 BenchSettings bench_settings(const SourceArguments& source, const PipelineArguments& pipeline);
 
 }  // namespace millrace::cli

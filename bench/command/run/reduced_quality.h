@@ -13,8 +13,8 @@ struct Recipe;
 
 namespace millrace::cli {
 
-/// Compares the first samples of a run of the recipe. Skips bad records. Nullopt if the recipe is
-/// exact.
+/// Compares the first samples of a run with exact samples of the same recipe. Skips bad records.
+/// Returns nullopt if the recipe is exact.
 std::optional<ReducedQuality> measure_reduced_quality(const BenchSettings& settings,
                                                       const Recipe& recipe,
                                                       const DecodeLimits& limits);

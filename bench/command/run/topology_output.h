@@ -16,7 +16,7 @@ struct TopologyView {
   RuntimeOptions options{};
   Placement placement{};
   /// Whether workers could be bound to their nodes' processors. False on a simulated machine, where
-  /// it is not tried.
+  /// binding is not tried.
   bool bound = false;
   /// Instruction sets after their self-checks; nullopt on a simulated machine.
   std::optional<InstructionSets> instructions{};

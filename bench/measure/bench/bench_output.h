@@ -31,8 +31,8 @@ struct BenchRecord : RunSetup {
   std::optional<ReducedQuality> reduced;
 };
 
-/// Measures with the record's settings, and what the result is compared with. Returns the trace of
-/// the measured time, with all lanes or only those that the measurement needs.
+/// Measures the result with the record's settings, and the figures for comparison. Returns the
+/// trace of the measured time, with all lanes or only those that the measurement needs.
 std::shared_ptr<const Trace> measure_bench(BenchRecord& record, bool traces_all);
 
 /// All figures of the result except those of its stages; every format below prints them.

@@ -14,11 +14,12 @@
 
 namespace millrace::cli {
 
-/// A trainer without a model: takes a batch, enqueues a step on it, and waits for the step before,
-/// as a trainer that reads the loss one step late. Its arguments must outlive it. Not thread-safe.
+/// A trainer without a model. It takes a batch, enqueues a step on it, and waits for the previous
+/// step, like a trainer that reads the loss one step late. Its arguments must outlive it. Not
+/// thread-safe.
 class SyntheticTrainer {
  public:
-  /// Callback with a batch before its step is enqueued.
+  /// Callback that gets a batch before the batch's step is enqueued.
   using Look = std::function<void(const Batch&)>;
 
   /// If `trace` is given, steps are recorded as spans of a lane in the pipeline's group.

@@ -23,7 +23,7 @@ void check_seconds(const char* name, double seconds);
 /// The workload's names in results.
 RunSetup setup_of(const measure::Workload& workload, const BenchSettings& settings);
 
-/// Median time of a trainer's own step on a batch that is already there; 0 without a step.
+/// Median time of a trainer's own step on a batch that is ready; 0 without a step.
 std::chrono::nanoseconds measure_user_step(const BenchSettings& settings);
 
 }  // namespace millrace::cli

@@ -68,7 +68,7 @@ class TrainerStream {
   /// Callback for fields of a batch, in host memory.
   using Reader = std::function<void(std::span<const Tensor> fields)>;
   /// Calls `reader` with these fields of the batch as they are at this point of the stream. The
-  /// call may come later, but in order. This thread may wait for the device.
+  /// call may come later, but in the order of the reads. This thread may wait for the device.
   virtual void read(const Batch& batch, std::span<const std::string> names, Reader reader) = 0;
 
  protected:

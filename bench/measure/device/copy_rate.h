@@ -32,8 +32,8 @@ std::size_t plain_copy_memory(std::size_t bytes, std::size_t buffers);
 struct CopyRates {
   /// Each copy begins as soon as the one before has ended.
   double at_once = 0;
-  /// Each copy begins 3 ms after the one before has ended, as a pipeline copies once per step. A
-  /// thread that has slept takes about 20 us longer to enqueue a copy, after the event before it.
+  /// Each copy begins 3 ms after the one before has ended, as a pipeline copies once per step. Its
+  /// time includes about 20 us by which a thread is slower at enqueuing after a sleep.
   double paced = 0;
 };
 

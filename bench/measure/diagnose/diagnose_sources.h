@@ -12,7 +12,7 @@
 namespace millrace::cli {
 
 /// The files whose pages hold the records of a dataset or of all parts of a joined one, each once.
-/// Missing files are left out, and so is what is not a regular file.
+/// Leaves out missing files and files that are not regular.
 std::vector<std::filesystem::path> files_with_records(const Dataset& dataset);
 
 /// A random sample of `size` records that represents a dataset: as scattered over the files as an
@@ -53,7 +53,7 @@ class EmptyRecords final : public Dataset {
   std::uint64_t size_;
 };
 
-/// A transform that makes samples of the same shape as `like` in next to no time. It writes one
+/// A transform that makes samples of the same shape as `like` in almost no time. It writes one
 /// byte of each page of a sample, so that the slot gets memory of its own, as with real samples.
 std::shared_ptr<const Transform> ready_samples(std::shared_ptr<const Transform> like);
 

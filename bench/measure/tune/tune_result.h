@@ -159,8 +159,8 @@ struct TuneFindings {
   UslFit fit{};
   /// Fewest workers that reach 95% of the fit's highest rate, within the allowed number of workers.
   unsigned knee = 0;
-  /// Variables whose best value noise hid. The best mean was taken, or for prefetch the larger
-  /// value.
+  /// Variables for which noise hid the best value. For these the search chose the best mean, or for
+  /// prefetch the larger value.
   std::vector<TuneVariable> not_told_apart{};
   /// True if no setting feeds the step with certainty, noise hid the best value, or other programs
   /// disturbed runs.

@@ -8,8 +8,8 @@
 
 namespace millrace::cli {
 
-/// The runs of all settings so far, which it extends while there is time. A point is a setting with
-/// its runs, identified by its index.
+/// Stores the runs of all settings, and makes further runs while time remains. A point is a setting
+/// with its runs, identified by its index.
 class TuneRounds {
  public:
   using Points = std::vector<std::size_t>;
@@ -60,12 +60,12 @@ class TuneRounds {
     /// Points that may be the best, by the measurements so far.
     Points alive{};
   };
-  /// Runs points, the cheapest first, in turn until the cheapest one without a loss is known. If
-  /// that fails within the rounds and the time, it chooses the best mean, or the last point if
+  /// Runs points in turn until the cheapest one without a loss is known. `alive` is sorted, the
+  /// cheapest first. If rounds or time do not suffice, chooses the best mean, or the last point if
   /// `last_wins`.
   Race race(Points alive, std::size_t most_rounds, bool last_wins);
 
-  /// The better neighbour of the best point among those alive; nullopt if none is close.
+  /// The better of the best point's two neighbours in `race.alive`; nullopt if it is not close.
   std::optional<std::size_t> rival(const Race& race) const;
 
   /// Moves out all points with their summaries.

@@ -26,8 +26,8 @@ struct UslFit {
   /// Share of the rates' variance that the law explains, up to 1; 1 if the rates do not vary.
   double r_squared = 0;
 
-  /// Whether the law is more than the rates themselves: it is fitted to three or more worker
-  /// counts, and explains most of their variance.
+  /// Whether the fit is meaningful: the law is fitted to three or more worker counts, and explains
+  /// most of the rates' variance.
   bool holds() const { return parameters >= 3 && r_squared >= 0.8; }
   /// The fitted rate; `n` is at least 1.
   double rate(double n) const;

@@ -7,8 +7,8 @@
 
 namespace millrace::cli {
 
-/// Fields of a record beside its image. For a dataset's record: all other fields. For an image
-/// file: its annotations. A dataset's record without an image is copied unchanged.
+/// Fields of a record without its image. For a dataset's record: all other fields. For an image
+/// file: its annotations. A dataset's record that has no image is copied unchanged.
 struct RecordRest {
   struct Field {
     std::string name;

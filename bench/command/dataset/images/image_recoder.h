@@ -15,15 +15,15 @@ namespace millrace::cli {
 /// Form in which JPEGs are stored: that of the input, or one of the two.
 enum class StoredForm : std::uint8_t { unchanged, coefficients, jpeg };
 
-/// Brings images into a stored form. Not for two threads at once.
+/// Converts images to a stored form. Not thread-safe.
 class ImageRecoder {
  public:
   ImageRecoder(StoredForm form, std::shared_ptr<DecodeBudget> budget);
 
-  /// Replaces the bytes of a JPEG in another form. `decoder` must not hold an image. A record of
-  /// coefficients is made only if it restores the file. If other code makes the JPEG's pixels, they
-  /// must be equal, too. Otherwise the bytes stay, and the result says why; it is bad for a record
-  /// whose file cannot be restored.
+  /// Replaces the bytes of a JPEG that has another form. `decoder` must not hold an image. A record
+  /// of coefficients is made only if it restores the file. If millrace's stages do not decode the
+  /// JPEG, its pixels must also equal the record's. Otherwise the bytes stay, and `stays` says why.
+  /// Returns a bad status for a record whose file cannot be restored.
   Status recode(ImageDecoder& decoder, std::vector<std::byte>& bytes);
   /// Reason why the last image stays a JPEG; empty if it does not.
   const std::string& stays() const { return stays_; }

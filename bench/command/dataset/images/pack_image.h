@@ -51,7 +51,7 @@ struct UncheckedImage {
   std::size_t held_bytes() const;
 };
 
-/// One decoder for each worker of a runtime, and what stores the images in another form.
+/// One decoder and one recoder for each worker of a runtime.
 struct Decoders {
   std::vector<std::unique_ptr<ImageDecoder>> all;
   std::vector<std::unique_ptr<ImageRecoder>> recoders;
@@ -59,7 +59,7 @@ struct Decoders {
 std::shared_ptr<Decoders> make_decoders(std::size_t workers, const DecodeLimits& limits,
                                         StoredForm form = StoredForm::unchanged);
 
-/// Reads and decodes an image, and brings it into the form of a recoder, if one is given. The
+/// Reads and decodes an image, and converts it to the form of `recoder` unless that is null. The
 /// status is bad if the image does not decode, if the path is not a regular file, or if mask or
 /// size do not match. Throws `Error` (`io`) if the system cannot read the file, or if the file
 /// changes meanwhile.
