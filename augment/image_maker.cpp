@@ -168,8 +168,8 @@ SampleImage ImageMaker::image(const SampleImagePlace& place) {
   return image;
 }
 
-/// Folds the operations for image `number` of the sample. If the cache has room for it, only the
-/// geometric ones are folded.
+/// Combines the operations for image `number` of the sample in one plan. If the cache has room for
+/// the sample, the plan has only the geometric operations.
 ResamplePlan ImageMaker::plan_of(std::size_t number, Size stored, int orientation) {
   const SampleImagePlace& place = images_.all[number];
   const Program& program = images_.programs[place.program];
@@ -299,7 +299,7 @@ Status ImageMaker::resample_whole() {
   return Status::ok();
 }
 
-/// Returns the memory of an image: in the cache, if it has room for the sample.
+/// Returns the memory to make an image in: in the cache, if the cache has room for the sample.
 std::uint8_t* ImageMaker::output_of(std::size_t number) {
   const SampleImage made = image(images_.all[encoded_->first + number]);
   if (room_.empty()) return made.pixels;

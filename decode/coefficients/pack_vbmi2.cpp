@@ -57,8 +57,8 @@ MILLRACE_VBMI2 inline std::uint8_t* pack_nibbles(const std::int16_t* values, std
   return to + (count + 1) / 2;
 }
 
-/// Writes the bytes of the values that need more than a nibble, then those that need more than a
-/// byte. Returns the address after them, from which up to 64 bytes are overwritten, too.
+/// Writes a byte for each value that needs more than a nibble, then the values that need more than
+/// a byte. Returns the address after them, from which up to 64 bytes are overwritten, too.
 MILLRACE_VBMI2 inline std::uint8_t* pack_escapes(const std::int16_t* values, std::size_t count,
                                                  std::uint8_t* to) {
   // Room for one vector more than a tile has.

@@ -207,7 +207,7 @@ class ScanCoder {
 
   static constexpr unsigned most_bits = 15;
   static constexpr unsigned longest_run = 0x7FFF;
-  /// libjpeg's buffer holds 1,000 corrections, and must have room for those of one more block.
+  /// libjpeg's buffer holds 1,000 corrections, and must have room for the ones of one more block.
   static constexpr std::size_t most_corrections = 1000 - block_values + 1;
 
   const jpeg::Frame& frame_;

@@ -15,7 +15,7 @@ std::size_t pixel_bytes_of(const Region& part) {
   return row_bytes_of(part) * static_cast<std::size_t>(part.height);
 }
 
-/// Returns the part of an image to decode so that a region's pixels are those of a whole decode.
+/// Returns the part of an image to decode so that a region's pixels equal those of a whole decode.
 /// libwebp's upsampling of chroma reads both neighbours of a pixel, and treats a crop's edges as
 /// the image's. So the part has one pixel more on each side, and only complete pixels of chroma.
 Region decoded_part(const Region& region, Size image) {

@@ -11,8 +11,8 @@
 namespace millrace {
 namespace {
 
-/// Law: the order of the four properties is one of the 24, with equal probability. Then a factor
-/// for each property that may change is uniform in its range. Source: `ColorJitter.get_params` in
+/// Draws one of the 24 orders of the four properties, with equal probability. Then draws a factor
+/// for each property that may change, uniform in its range. Source: `ColorJitter.get_params` in
 /// torchvision, `ImageEnhance` and the HSV of Pillow.
 class ColorJitterOperation final : public OperationOf<ColorJitter, PixelOperation> {
  public:

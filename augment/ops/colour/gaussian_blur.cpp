@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-/// Law: always applied; the standard deviation is uniform in `sigma`. Source: `GaussianBlur` in
+/// Always blurs. The standard deviation is uniform in `sigma`. Source: `GaussianBlur` in
 /// torchvision.
 class GaussianBlurOperation final : public OperationOf<GaussianBlur, PixelOperation> {
  public:

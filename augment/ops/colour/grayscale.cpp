@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-/// Law: always applied. Source: `Grayscale(3)` in torchvision, `Image.convert("L")`.
+/// Always makes the image grey. Source: `Grayscale(3)` in torchvision, `Image.convert("L")`.
 class GrayscaleOperation final : public OperationOf<Grayscale, PixelOperation> {
  public:
   using OperationOf::OperationOf;

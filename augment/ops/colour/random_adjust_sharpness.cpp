@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-/// Law: sharpened with probability p. Source: `RandomAdjustSharpness` in torchvision,
+/// Changes the sharpness with probability p. Source: `RandomAdjustSharpness` in torchvision,
 /// `ImageEnhance.Sharpness`.
 class RandomAdjustSharpnessOperation final
     : public OperationOf<RandomAdjustSharpness, PixelOperation> {

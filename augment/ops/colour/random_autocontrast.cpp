@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-/// Law: stretched with probability p. Source: `RandomAutocontrast` in torchvision,
+/// Stretches the contrast with probability p. Source: `RandomAutocontrast` in torchvision,
 /// `ImageOps.autocontrast`.
 class RandomAutocontrastOperation final : public OperationOf<RandomAutocontrast, PixelOperation> {
  public:

@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-/// Law: equalized with probability p. Source: `RandomEqualize` in torchvision, `ImageOps.equalize`.
+/// Equalizes with probability p. Source: `RandomEqualize` in torchvision, `ImageOps.equalize`.
 class RandomEqualizeOperation final : public OperationOf<RandomEqualize, PixelOperation> {
  public:
   using OperationOf::OperationOf;

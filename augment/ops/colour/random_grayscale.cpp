@@ -7,7 +7,8 @@
 namespace millrace {
 namespace {
 
-/// Law: grey with probability p. Source: `RandomGrayscale` in torchvision, `Image.convert("L")`.
+/// Makes the image grey with probability p. Source: `RandomGrayscale` in torchvision,
+/// `Image.convert("L")`.
 class RandomGrayscaleOperation final : public OperationOf<RandomGrayscale, PixelOperation> {
  public:
   using OperationOf::OperationOf;

@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-/// Law: inverted with probability p. Source: `RandomInvert` in torchvision, `ImageOps.invert`.
+/// Inverts with probability p. Source: `RandomInvert` in torchvision, `ImageOps.invert`.
 class RandomInvertOperation final : public OperationOf<RandomInvert, PixelOperation> {
  public:
   using OperationOf::OperationOf;

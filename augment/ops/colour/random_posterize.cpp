@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-/// Law: posterized with probability p. Source: `RandomPosterize` in torchvision,
+/// Posterizes with probability p. Source: `RandomPosterize` in torchvision,
 /// `ImageOps.posterize`.
 class RandomPosterizeOperation final : public OperationOf<RandomPosterize, PixelOperation> {
  public:

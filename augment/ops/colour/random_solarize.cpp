@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-/// Law: solarized with probability p. Source: `RandomSolarize` in torchvision, `ImageOps.solarize`.
+/// Solarizes with probability p. Source: `RandomSolarize` in torchvision, `ImageOps.solarize`.
 class RandomSolarizeOperation final : public OperationOf<RandomSolarize, PixelOperation> {
  public:
   using OperationOf::OperationOf;

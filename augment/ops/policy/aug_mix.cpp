@@ -13,10 +13,10 @@
 namespace millrace {
 namespace {
 
-/// Law: two sets of weights are drawn from Dirichlet distributions whose parameters are all
-/// `alpha`. The first set weights the image and the mixture of all chains. The second set weights
-/// the chains. Then each chain draws its depth. Each operation in it is drawn uniformly, then its
-/// magnitude and sign, if it has them. Source: `AugMix` in torchvision.
+/// Draws two sets of weights from Dirichlet distributions whose parameters are all `alpha`. The
+/// first set weights the image and the mixture of all chains. The second set weights the chains.
+/// Then each chain draws its depth. It draws each of its operations uniformly, then its magnitude
+/// and sign, if it has them. Source: `AugMix` in torchvision.
 class AugMixOperation final : public OperationOf<AugMix, PixelOperation> {
  public:
   using OperationOf::OperationOf;

@@ -8,9 +8,9 @@
 namespace millrace {
 namespace {
 
-/// A pair of operations is drawn uniformly. Then a number is drawn for each of the two, which
-/// decides whether the operation runs. Then a sign is drawn for each, even for an operation without
-/// one. Source: `AutoAugment` in torchvision.
+/// Draws a pair of operations uniformly. Then draws a number for each of the two, which decides
+/// whether it runs. Then draws a sign for each, even for an operation without one. Source:
+/// `AutoAugment` in torchvision.
 class AutoAugmentOperation final : public OperationOf<AutoAugment, PixelOperation> {
  public:
   using OperationOf::OperationOf;

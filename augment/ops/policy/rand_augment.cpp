@@ -8,8 +8,8 @@
 namespace millrace {
 namespace {
 
-/// Law: each operation is drawn uniformly, with replacement. Then its sign is drawn, if it has one.
-/// Source: `RandAugment` in torchvision.
+/// Draws each operation uniformly, with replacement, and then its sign, if it has one. Source:
+/// `RandAugment` in torchvision.
 class RandAugmentOperation final : public OperationOf<RandAugment, PixelOperation> {
  public:
   using OperationOf::OperationOf;

@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-/// Law: one number is drawn for the whole list. Source: `RandomApply` in torchvision.
+/// Draws one number for the whole list. Source: `RandomApply` in torchvision.
 class RandomApplyOperation final : public OperationOf<RandomApply, PixelOperation> {
  public:
   using OperationOf::OperationOf;

@@ -10,8 +10,8 @@
 namespace millrace {
 namespace {
 
-/// Law: one operation is drawn with probability proportional to its weight, or uniformly without
-/// weights. Source: `RandomChoice` in torchvision.
+/// Draws one operation with probability proportional to its weight, or uniformly without weights.
+/// Source: `RandomChoice` in torchvision.
 class RandomChoiceOperation final : public OperationOf<RandomChoice, PixelOperation> {
  public:
   using OperationOf::OperationOf;

@@ -9,8 +9,8 @@
 namespace millrace {
 namespace {
 
-/// Law: one of the three is drawn uniformly; the radius is uniform in 0.1 to 2. Source: augment.py
-/// of DeiT III.
+/// Draws one of three operations uniformly. The blur's radius is uniform in 0.1 to 2. Source:
+/// augment.py of DeiT III.
 class ThreeAugmentOperation final : public OperationOf<ThreeAugment, PixelOperation> {
  public:
   using OperationOf::OperationOf;

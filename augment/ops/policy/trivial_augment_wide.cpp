@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-/// Law: the operation is drawn uniformly. Then its magnitude and sign are drawn, if it has them.
+/// Draws the operation uniformly, then its magnitude and its sign, if it has them.
 /// Source: `TrivialAugmentWide` in torchvision.
 class TrivialAugmentWideOperation final : public OperationOf<TrivialAugmentWide, PixelOperation> {
  public:

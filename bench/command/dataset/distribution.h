@@ -44,7 +44,7 @@ struct Bin {
 
 /// Makes at most ten bins with round limits over all numbers. The bins are even if the numbers are
 /// close together, else growing (1, 2, 5 ...). The lowest and highest hundredth do not widen the
-/// bins: each goes into one bin.
+/// bins: each of them is counted in one bin.
 std::vector<Bin> bins_of(const Distribution& distribution);
 /// Makes bins with these ascending limits. Leaves out empty bins at both ends.
 std::vector<Bin> bins_of(const Distribution& distribution,

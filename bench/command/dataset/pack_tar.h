@@ -32,7 +32,7 @@ class TarImages {
  public:
   explicit TarImages(std::vector<std::filesystem::path> tars) : tars_(std::move(tars)) {}
 
-  /// Returns the bytes of an image, which must lie behind that of the last call. Throws `Error`:
+  /// Returns the bytes of an image, which must follow the last call's image. Throws `Error`:
   /// `corrupt` if the tar has changed since it was listed, and `io`.
   std::vector<std::byte> read(const ListedImage& image);
 

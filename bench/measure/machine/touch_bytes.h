@@ -8,7 +8,7 @@
 namespace millrace::cli {
 
 /// Reads a byte of each page of a record's fields. `DatasetReader::read` does not touch the bytes
-/// of mapped files without checksums. After this call `intact` tells whether they can be read.
+/// of mapped files without checksums. After this call `intact` returns whether they can be read.
 inline void touch_bytes(const Record& record) {
   constexpr std::size_t smallest_page = 4096;
   for (const RecordField& field : record.fields()) {

@@ -55,7 +55,7 @@ class TuneRounds {
     std::size_t chosen = 0;
     /// The point with the best mean.
     std::size_t best = 0;
-    /// Whether the points could be told apart.
+    /// Whether the measurements distinguish the points.
     bool clear = true;
     /// Points that may be the best, by the measurements so far.
     Points alive{};

@@ -15,7 +15,7 @@ namespace millrace::cli {
 ///   certainty.
 /// - batch size, if asked for: the largest within the limits, by doubling (or halving), then
 ///   bisection. Without limits, the smallest beyond which throughput does not gain.
-/// Settings run in turn until they can be told apart. If they cannot, the best mean is chosen, or
+/// Settings run in turn until they can be distinguished. Otherwise the best mean is chosen, or
 /// for prefetch the larger value. A setting that feeds the step with certainty is never given up
 /// for another.
 TuneFindings search_settings(const TuneGoal& goal, const TuneProbe& probe);

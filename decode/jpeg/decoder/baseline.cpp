@@ -45,7 +45,8 @@ void BaselineDecoder::begin(const Frame& frame, const Region& region, int reduct
 void BaselineDecoder::start(const Frame& frame, const Region& region, int reduction,
                             std::uint8_t* pixels, SeekIndex* index) {
   frame_ = &frame;
-  // The number of known points must not decide whether damage before a region is found.
+  // With restarts, ignores an incomplete index. Otherwise the number of its points would decide
+  // whether damage before a region is found.
   const auto is_whole = [&] {
     return static_cast<std::int64_t>(index->points.size()) == Tiles(frame, index->of).count;
   };

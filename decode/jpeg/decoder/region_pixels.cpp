@@ -57,8 +57,8 @@ void RegionPixels::lay_out(const Frame& frame, int reduction) {
   grid_.chroma_height = part(part(frame.height, reduction), grid_.down);
 }
 
-/// Returns the MCUs that a region needs: those that contain it. Where chroma is smoothed, also
-/// those that contain the neighbouring samples of chroma.
+/// Returns the MCUs that contain a region. Where chroma is smoothed, also returns the MCUs that
+/// contain the neighbouring samples of chroma.
 McuWindow RegionPixels::window_of(const Region& region) const {
   const auto range = [](int begin, int size, int factor, int image_size, int mcu_size, int& first,
                         int& last) {

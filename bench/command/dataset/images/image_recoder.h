@@ -12,7 +12,7 @@
 
 namespace millrace::cli {
 
-/// Form in which JPEGs are stored: that of the input, or one of the two.
+/// Form in which JPEGs are stored: as in the input, always as coefficients, or always as JPEGs.
 enum class StoredForm : std::uint8_t { unchanged, coefficients, jpeg };
 
 /// Converts images to a stored form. Not thread-safe.
