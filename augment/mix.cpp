@@ -28,8 +28,8 @@ struct Drawn {
 /// Draws from Beta(alpha, alpha).
 double draw_share(double alpha, Random& random) {
   const double share = boost::random::beta_distribution<double>(alpha, alpha)(random);
-  // Boost divides gamma numbers. For a small alpha all of them may underflow to 0, which gives NaN.
-  // Shares for such an alpha are near 0 or 1.
+  // Boost divides gamma-distributed numbers. For a small alpha they may all underflow to 0, which
+  // gives NaN. Shares for such an alpha are near 0 or 1.
   return std::isfinite(share) ? share : static_cast<double>(random.below(2));
 }
 

@@ -27,7 +27,7 @@ struct Row {
 #define MILLRACE_EVAL(interpolation) \
   R"([{"op": "resize", "size": RESIZE)" interpolation R"(}, {"op": "center_crop"}])"
 #define MILLRACE_BICUBIC R"(, "interpolation": "bicubic")"
-// torchvision erases with 0 after normalisation. This is the nearest 8-bit colour before it.
+// torchvision erases with 0 after normalisation. This 8-bit colour normalises to about 0.
 #define MILLRACE_MEAN R"("value": [124, 116, 104])"
 
 constexpr const char* mix_little = R"({"classes": 1000, "mixup": 0.2, "cutmix": 1.0})";

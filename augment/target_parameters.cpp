@@ -101,8 +101,8 @@ std::string target_place(std::string_view source, const std::string& field) {
   return std::string(source) + ": targets: \"" + cut(field) + '"';
 }
 
-/// Throws `Error` if the target's `of` does not name boxes of the recipe, or if a target with `of`
-/// has a `max_length` of its own.
+/// Throws `Error` if the target's `of` does not name boxes of the recipe. Also throws it if values
+/// with `of` have a `max_length` of their own.
 void check_owner(const std::vector<Target>& targets, const Target& target,
                  const std::string& place) {
   const std::string of = owner_of(target);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The trainer on CUDA. A small model's step is a dozen short kernels, and the host needs longer to
-// launch them one by one than they take to run. A CUDA graph launches them at once, but contains
+// The trainer on CUDA. A small model's step is a dozen short kernels. To launch them one by one,
+// the host needs longer than they run. A CUDA graph launches them at once, but contains
 // their addresses. So it can be reused only for data at the same addresses. In millrace the tensors
 // of a batch have a fixed address for each slot. Therefore one graph for each slot (and part of the
 // batch) is enough for the whole run.

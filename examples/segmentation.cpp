@@ -3,10 +3,10 @@
 //   segmentation DATASET [--classes N] [--size N] [--epochs N] [--batch-size N] [--rate R]
 //                [--holdout SHARE]
 //
-// Predicts the class of each pixel of a photograph, by a softmax over its colour, trained by
-// gradient descent on the host. DATASET's records have an "image" and a "mask", as `millrace pack
-// --masks` makes them. A mask is a PNG of the same size whose values are classes from 0; 255 means
-// no class. Crops and flips are applied to the mask, too.
+// Predicts the class of each pixel of a photograph by a softmax over its colour. The model is
+// trained by gradient descent on the host. DATASET's records have an "image" and a "mask", as
+// `millrace pack --masks` makes them. A mask is a PNG of the same size whose values are classes
+// from 0; 255 means no class. Crops and flips are applied to the mask, too.
 
 #include <millrace/host_device.h>
 #include <millrace/image_transform.h>

@@ -2,8 +2,8 @@
 //
 //   tokens DATASET [--vocabulary N] [--epochs N] [--batch-size N] [--rate R] [--holdout SHARE]
 //
-// A small language model on windows of a token stream. It predicts the next token from the one
-// before it, by a table of logits with a softmax, trained by gradient descent on the host. DATASET
+// A small language model on windows of a token stream. It predicts the next token from the previous
+// one by a table of logits with a softmax. It is trained by gradient descent on the host. DATASET
 // describes the stream, a .npy file of token numbers, and its windows, which overlap by one token:
 //
 //   {"format": "arrays",

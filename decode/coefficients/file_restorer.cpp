@@ -105,7 +105,7 @@ class FileState {
 
 bool restore_file(const jpeg::Frame& frame, const Coefficients& coefficients,
                   const FileParts& parts, std::vector<std::uint8_t>& file) {
-  // Limits the time that a corrupt skeleton can take. Valid files have fewer scans.
+  // Limits the time that a corrupt skeleton can take. Valid files do not have more scans.
   constexpr int most_scans = 200;
   const std::span<const std::uint8_t> skeleton = parts.skeleton;
   FileState state(frame);

@@ -24,9 +24,9 @@ void pop_context(int device) noexcept;
 /// without a current device. Returns false on failure.
 bool exchange_capture_mode(cudaStreamCaptureMode& mode) noexcept;
 
-// The functions below need a current device. They use the driver, because the runtime stores "not
-// ready" and similar results as the calling thread's last error, which the trainer checks after its
-// own calls. The driver does not keep a last error.
+// The functions below need a current device. They use the driver, which does not keep a last error.
+// The runtime would store "not ready" and similar results as the calling thread's last error. The
+// trainer checks that error after its own calls.
 
 /// Whether an event has passed. If the query fails, waits for the event and then throws `Error`
 /// (`device`). After the error the caller may free memory that the device's work uses.

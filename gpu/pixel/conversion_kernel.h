@@ -67,7 +67,7 @@ struct ConversionArguments {
   /// Number of rows of all images together.
   std::size_t rows = 0;
   // The kernels for vectors use the members below. A group is 16 bytes of each channel's output
-  // (planes), or 16 bytes of interleaved output. For the kernel for rows a group is a slot,
+  // (planes), or 16 bytes of interleaved output. In the kernel for rows a group is a slot. Then
   // `groups_per_row` is the number of slots in a line, and `by_image` divides rows by the height.
   std::uint32_t groups = 0;
   std::uint32_t groups_per_image = 0;

@@ -9,9 +9,9 @@
 
 namespace millrace::kernels {
 
-/// Divides numbers below 2^31 by a divisor that is known before the launch, with a multiplication
-/// and a shift (Granlund and Montgomery, "Division by invariant integers using multiplication",
-/// 1994).
+/// Divides numbers below 2^31 by a divisor that is known before the launch. Uses a multiplication
+/// and a shift. Source: Granlund and Montgomery, "Division by invariant integers using
+/// multiplication", 1994.
 struct Divisor {
   std::uint32_t multiplier = 0;
   std::uint32_t shift = 0;

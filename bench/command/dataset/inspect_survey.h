@@ -34,7 +34,7 @@ struct Survey {
   double seconds = 0;
   /// Bytes of all fields of the inspected records.
   std::uint64_t bytes = 0;
-  /// For each label, the number of records that have it. For records without a class: on a box.
+  /// Number of records by label. A record without a class counts for each label of its boxes.
   std::map<std::int64_t, std::uint64_t> labels{};
 
   /// Image sizes of the records with a field "image".

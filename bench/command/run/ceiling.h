@@ -6,9 +6,9 @@
 
 namespace millrace::cli {
 
-/// Throws `Error` (`invalid_argument`) if one of up to 64 records, spread over the dataset, has an
-/// image of a kind that T does not decode. The message names the record and the kind. Records that
-/// cannot be read are left to the run.
+/// Checks up to 64 records, spread over the dataset. Throws `Error` (`invalid_argument`) if one has
+/// an image of a kind that T does not decode. The message names the record and the kind. Ignores
+/// records that cannot be read: the run reports them.
 void check_ceiling_images(const Dataset& dataset);
 
 /// Measures pairs of short windows, one of the loader and one of T, over the same part of the

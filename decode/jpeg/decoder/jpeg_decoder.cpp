@@ -103,8 +103,8 @@ Status JpegDecoder::check_header(std::size_t encoded_bytes) const {
 std::uint64_t JpegDecoder::needed_bytes(Region region) const {
   const jpeg_decompress_struct& image = libjpeg_->image();
   const std::uint64_t coefficients = libjpeg_->coefficient_bytes();
-  // `start` chooses a crop that may be up to two blocks wider than the region. An image of several
-  // scans is counted from its corner.
+  // `start` chooses a crop that extends at most two blocks beyond the region on each side. An image
+  // of several scans is counted from its corner.
   constexpr int widest_blocks = 2 * 2 * DCTSIZE * MAX_SAMP_FACTOR;
   if (coefficients > 0) region = {0, 0, header_.width, region.y + region.height};
   const auto width =
