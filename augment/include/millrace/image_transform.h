@@ -35,16 +35,17 @@ Recipe recipe_for(const Recipe& recipe, const Dataset& dataset);
 ///     flip   uint8  scalar   1 where "image" is to be flipped (`FieldSpec::flips`).
 /// The fields of the recipe's `views` follow. Image n of these, counted from 1 over all views,
 /// draws from `Random(seed, n)`. The seed is the first 64 bits of the sample's `Random`. The
-/// recipe's further `images` are last, uint8 like "image". Those with their own draws use the next
-/// numbers n. A pipeline replaces this transform by the one for `recipe_for(recipe, dataset)`. So
-/// batches lack the label if the records do, and it is text of varying length if the records' label
-/// is text.
+/// recipe's further `images` are last, uint8 like "image". Images with `Draws::own` also draw from
+/// `Random(seed, n)`, where n continues the count of the views' images. A pipeline replaces this
+/// transform by the one for `recipe_for(recipe, dataset)`. So batches lack the label if the records
+/// do, and it is text of varying length if the records' label is text.
 ///
 /// A recipe's `mix` adds the field "target" to its batches (`mix_transform`), and the stage "mix".
 /// The other stages are "decode" and "augment". The fingerprint is the XXH3-64 of the recipe's
-/// JSON, with each `StoredTarget` written as the `ValuesTarget` of an int64. The operations draw
-/// from the sample's `Random` in their own order. Pixels are those of libjpeg-turbo's default
-/// decode and of Pillow's `resize` (`Recipe::like`), to the bit.
+/// JSON. It is the same for `StoredTarget` and `ValuesTarget{}`, and for any `Recipe::decode_on`.
+/// The operations draw from the sample's `Random` one after the other, in the order of
+/// `Recipe::ops`. Pixels are those of libjpeg-turbo's default decode and of Pillow's `resize`
+/// (`Recipe::like`), to the bit.
 ///
 /// Images beyond `limits` are bad records. All workers together share `max_decode_bytes`. Limits
 /// are not part of the fingerprint, so a run can resume with higher ones. Throws `Error`

@@ -15,7 +15,7 @@
 namespace millrace::cli {
 namespace {
 
-/// Share of the fit's highest throughput that defines the knee.
+/// The knee is the fewest workers with this share of the highest fitted throughput.
 constexpr double knee_share = 0.95;
 /// Smallest gain in the time to the first batch that counts. A run has only one first batch, so
 /// this time is noisy.
@@ -25,11 +25,12 @@ constexpr double least_start_gain = 0.10;
 constexpr double runs_in_budget = 300;
 constexpr double longest_run_seconds = 3;
 constexpr double shortest_run_seconds = 0.02;
-/// Shares of the budget after which each variable ends. The next ones get any time left over.
+/// Share of the time budget at which the search of each `TuneVariable` ends, in their order. Time
+/// left over is used by the next variables.
 constexpr double shares[] = {0.8, 0.9, 0.95, 1};
 constexpr double shares_with_batch_size[] = {0.55, 0.65, 0.7, 1};
-/// Limits for the number of rounds if settings cannot be told apart: of all values of a variable
-/// before a value between them is added, then of the remaining values, and of two close values.
+/// Most rounds of a race whose settings cannot be told apart: first of all values of a variable,
+/// then of those that may be the best, and of two values or of neighbouring settings.
 constexpr std::size_t some_rounds = 24;
 constexpr std::size_t many_rounds = 200;
 constexpr std::size_t few_rounds = 12;
@@ -47,12 +48,12 @@ class Search {
   const TuneSetting& setting(std::size_t point) const { return rounds_.setting(point); }
   /// Value of the current variable.
   std::size_t value_at(std::size_t point) const { return value_of(setting(point), variable_); }
-  /// The point of `base` with another value of the current variable.
+  /// Point of `base_` with this value of the current variable; added if it is new.
   std::size_t point_of(std::size_t value) {
     return rounds_.point(changed(base_, variable_, value));
   }
   Points points_of(const Values& values);
-  /// Points with runs that differ from `base` only in the current variable, sorted by its value.
+  /// Points with runs that differ from `base_` only in the current variable, sorted by its value.
   Points tried() const;
 
   TuneRounds::Race race(Points points, std::size_t most_rounds) {
@@ -152,7 +153,7 @@ Points Search::tried() const {
 
 std::optional<std::size_t> Search::least_that_feeds(const Values& values) {
   const auto is_fed = [this](std::size_t value) { return rounds_.feeds(point_of(value)); };
-  // Starts with the smallest value. Undecided values run in turn with the next one.
+  // Starts with the smallest value; adds the next if all undecided ones have `few_runs` runs.
   Values tried;
   for (;;) {
     const auto fed = std::ranges::find_if(tried, is_fed);
@@ -167,7 +168,7 @@ std::optional<std::size_t> Search::least_that_feeds(const Values& values) {
       unsure.push_back(point_of(tried.back()));
     }
     if (unsure.empty()) break;
-    // A value that already feeds the step runs in turn with those that may.
+    // If the chosen setting feeds the step, it runs in turn with the undecided values.
     if (feeds_ && std::ranges::find(unsure, chosen_) == unsure.end()) unsure.push_back(chosen_);
     if (!rounds_.run(unsure)) break;
   }
@@ -287,8 +288,8 @@ std::string Search::misfit(std::size_t batch_size) {
   const double expected_bytes = static_cast<double>(rounds_.summary(chosen_).memory_bytes) *
                                 static_cast<double>(batch_size) /
                                 static_cast<double>(goal_.batch_size);
-  // Estimated without a run. The scratch does not grow with the batch, so slightly larger may still
-  // fit.
+  // The scratch does not grow with the batch, so the estimate may be too high. Sizes are measured
+  // up to an estimate of 1.5 times the limit.
   if (expected_bytes > 1.5 * static_cast<double>(most_bytes))
     return fmt::format("{} samples take about {}", batch_size, megabytes(expected_bytes));
   const std::size_t point = point_of(batch_size);
@@ -310,8 +311,8 @@ std::string Search::misfit(std::size_t batch_size) {
   return {};
 }
 
-// Spends the remaining time on the chosen setting, an eighth more runs each time. If all its runs
-// together show that it does not feed the step, the cheapest setting that does is chosen.
+// Spends the remaining time on the chosen setting: each pass adds an eighth to its runs. If all its
+// runs together show that it does not feed the step, chooses the cheapest one that does.
 void Search::settle() {
   const std::size_t before = chosen_;
   for (bool goes_on = true; goes_on;) {

@@ -45,8 +45,9 @@ void BaselineDecoder::begin(const Frame& frame, const Region& region, int reduct
 void BaselineDecoder::start(const Frame& frame, const Region& region, int reduction,
                             std::uint8_t* pixels, SeekIndex* index) {
   frame_ = &frame;
-  // With restarts, ignores an incomplete index. Otherwise the number of its points would decide
-  // whether damage before a region is found.
+  // An image with restart markers in its rows uses only a complete index. The number of points in a
+  // partial index would decide how much is skipped, and so whether damage before the region is
+  // found.
   const auto is_whole = [&] {
     return static_cast<std::int64_t>(index->points.size()) == Tiles(frame, index->of).count;
   };
@@ -58,7 +59,8 @@ void BaselineDecoder::start(const Frame& frame, const Region& region, int reduct
   sound_ = entropy_.begin(frame, skipped_mcus(frame, index), last_zigzag_indices(), index);
 }
 
-/// Returns the next run of the entropy stage that can be interleaved, or nullptr.
+/// Decodes up to the next sequence of MCUs (`McuRun`) that can be interleaved with one of another
+/// image, and returns it. Returns nullptr if the region has none left.
 McuRun* BaselineDecoder::next_run() {
   while (sound_ && mcu_row_ <= window().last_mcu_row) {
     if (!aimed_) aim();

@@ -82,7 +82,7 @@ class Batch {
   /// Number of samples that are valid.
   std::size_t valid_count() const;
 
-  /// The batch's number in the run, from 0 at position 0.
+  /// Number of the batch in the whole run, from 0. A resumed run continues the count.
   std::uint64_t number() const;
   /// Number of the epoch, from 0. The order defines what an epoch is: see `Order`.
   std::uint64_t epoch() const;

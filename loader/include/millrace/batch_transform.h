@@ -72,8 +72,9 @@ class BatchTransform {
   /// Changes the batch. It must draw random numbers from `random` only. That generator is the
   /// batch's own: it depends only on the seed and the global position of the first sample, so
   /// results do not depend on the number of workers. Ranks have different samples, so each rank
-  /// draws other numbers. After the call, bytes beyond the length of a variable field of the
-  /// transform are set to zero. An exception ends the run.
+  /// draws other numbers. After the call, the pipeline zeroes the bytes beyond the length in
+  /// variable fields of the `Transform`, but not in fields that the batch transform added. An
+  /// exception ends the run.
   virtual void run(MadeBatch& batch, Random& random) const = 0;
 };
 

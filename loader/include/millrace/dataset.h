@@ -76,9 +76,9 @@ class DatasetReader {
   /// Call after using a record: returns whether the bytes of the last record that `read` returned
   /// are still intact. Bytes of a map can be lost while they are in use, by an I/O error or because
   /// the file is truncated; they then read as zeros. A pipeline calls it for each sample and treats
-  /// a lost record as a bad record. The reason names the file and the offset. If `read` threw
-  /// `bad_record`, a bad `Status` means that the system could not read the bytes. An ok one means
-  /// that the record itself is wrong. Returns ok by default.
+  /// a lost record as a bad record. The reason names the file and the offset. After `read` threw
+  /// `bad_record`, the `Status` tells the cause: bad if the system could not read the bytes, ok if
+  /// the record itself is wrong. Returns ok by default.
   virtual Status intact() const;
 
   /// Bytes of memory that this reader keeps from one read to the next, such as a buffer for a
@@ -98,11 +98,12 @@ struct DatasetFacts {
   std::vector<std::string> files{};
   /// Names of the records' fields, in their order.
   std::vector<std::string> fields{};
-  /// Fingerprint of the checksums of all records in order, as they were written
-  /// (`fingerprint_with`). The same records have the same fingerprint in one file or in several.
-  /// Files of dataset format 1 have no value here, because that format used another fingerprint. If
-  /// records have no stored checksums, the fingerprint covers less: for tars the members' names,
-  /// lengths and header checksums, for folders and lists of images the paths and labels.
+  /// Fingerprint of the checksums of all records in order (`fingerprint_with`). Packed files store
+  /// it when they are written; opening does not recompute it from the records. The same records
+  /// have the same fingerprint in one file or in several. Files of dataset format 1 have no value
+  /// here, because that format used another fingerprint. If records have no stored checksums, the
+  /// fingerprint covers less: for tars the members' names, lengths and header checksums, for
+  /// folders and lists of images the paths and labels.
   std::optional<std::uint64_t> fingerprint{};
   /// The program that wrote it.
   std::string created_by{};
@@ -111,10 +112,10 @@ struct DatasetFacts {
   std::vector<std::string> warnings{};
 };
 
-/// Adds a record's checksum to the fingerprint of the records before it. The fingerprint is a
-/// polynomial over the ring of 64-bit numbers: 0 without records, and f * P + c after a record with
-/// checksum c. So appending a record needs only the value so far. The fingerprint of a joined
-/// dataset can be computed from the fingerprints and sizes of its parts.
+/// Adds a record's checksum to the fingerprint of the records before it. The fingerprint is
+/// computed modulo 2^64. It is 0 without records. A record with checksum c changes it from f to f *
+/// P + c, where P is a fixed odd constant. So appending a record needs only the value so far. The
+/// fingerprint of a joined dataset can be computed from the fingerprints and sizes of its parts.
 std::uint64_t fingerprint_with(std::uint64_t fingerprint, std::uint64_t checksum);
 
 /// File, size and checksum of a record in storage.
@@ -217,22 +218,23 @@ struct OpenOptions {
 /// A damaged file of millrace's own format must cause an `Error`, never a crash or bytes of another
 /// record. Therefore these checks are made:
 /// - This function checks that the file is as long as its newest meta page says, and that each
-///   shard is the one in the list. It checks each page on the path to the description and to the
-///   root page of the records. These are a few pages, whatever the number of records.
+///   shard is the one in the list. It checks each page on the paths to the description (JSON with
+///   format, fields and fingerprint) and to the root page of the records. These are a few pages,
+///   whatever the number of records.
 /// - Each read checks every page that it follows to the record: type, number and bounds. It checks
 ///   that the leaf page has the record's key at the expected position, and that the value is inside
 ///   the file. It checks the lengths of the fields, and the checksum (`verify_checksums`).
 /// - `millrace verify` checks all records: whether they decode, and whether they are those that
-///   were written, in order (`fingerprint`). Only this check finds a damaged pointer to another
-///   intact record of exactly the same length.
+///   were written, in order (`fingerprint`). Only this check finds a page that refers to a wrong
+///   record, if that record is intact and of exactly the same length.
 /// If bytes of a record cannot be read (I/O error, truncated file), it is a `bad_record` until the
 /// file is opened again. The reason names the file and the offset. This also holds for bytes that
 /// are lost while a sample is made from them (`DatasetReader::intact`).
 ///
 /// To detect lost bytes, the process has a SIGBUS handler while files are mapped. The handler is
 /// removed with the last map. It forwards every signal that does not concern the maps to the
-/// handler that was installed before. A program that installs its own handler while files are
-/// mapped must forward other signals to millrace's handler.
+/// handler that was installed before. If a program installs its own SIGBUS handler while files are
+/// mapped, its handler must forward the signals that it does not handle to millrace's handler.
 ///
 /// Throws `Error`:
 /// - `invalid_argument` for an unknown format, with the list of known ones;

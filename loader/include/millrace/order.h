@@ -52,10 +52,10 @@ class Order {
   /// Records 0, 1, 2 ..., the same in every epoch.
   static Order sequential();
 
-  /// Near-sequential reads, for cold or network storage. Blocks of consecutive records come in
-  /// random order. Each `window_blocks` adjacent blocks of this order are a window, and the records
-  /// of a window are shuffled. Each epoch contains every record exactly once, in a new order. O(1)
-  /// memory.
+  /// Near-sequential reads, for cold or network storage. The blocks of consecutive records are put
+  /// in random order. This sequence of blocks is cut into windows of `window_blocks` blocks. The
+  /// records of a window are shuffled together. Each epoch contains every record exactly once, in a
+  /// new order. O(1) memory.
   static Order blocks(Blocks blocks);
   static Order blocks() { return blocks(Blocks()); }
 
@@ -82,8 +82,8 @@ class Order {
   /// reads all records once to get the sizes (`measured`). To make several pipelines over one
   /// dataset, read the lengths once and use `bucketed`.
   static Order bucketed_by(std::string field, Buckets buckets);
-  /// Returns this order. If `bucketed_by` made it, reads the lengths of all records of `dataset`
-  /// and adds them. Throws the errors of `record_lengths`.
+  /// Returns this order. If `bucketed_by` made it, the result also has the lengths of all records,
+  /// which this function reads from `dataset`. Throws the errors of `record_lengths`.
   Order measured(const Dataset& dataset) const;
 
   /// Draws with replacement, each record with a probability in proportion to its weight. Weights
@@ -100,19 +100,20 @@ class Order {
   /// Returns this order with `weights` in force from `epoch` on, until the next epoch that has
   /// weights of its own. Only for a `weighted` order. There must be as many weights as before.
   /// Checks the weights as `weighted` does. `Pipeline::set_weights` does the same in a running
-  /// pipeline. A run that resumes before `epoch` needs an order with its later weights, which this
-  /// function makes. O(weights) memory for each change.
+  /// pipeline. To resume a run before `epoch`, use this function to add the weights of later epochs
+  /// (`State::new_weights`) to the order. O(weights) memory for each change.
   Order reweighted(std::uint64_t epoch, std::vector<double> weights) const;
 
   /// Gives each part of a joined dataset (`concat_datasets`) its share of the samples. Each part is
   /// shuffled separately: a pass uses all its records once, and the next pass uses them in another
   /// order.
   ///
-  /// Shares are exact in each segment of 2^10, 2^12 ... or 2^24 positions. The length is the
-  /// smallest one that brings each share within 1 % of its weight. At 2^24, rare parts are rounded
-  /// to whole samples. Within a segment the sequence of parts is random, and so is the order of a
-  /// part's draws. So if a pass over a part ends within a segment, its last draws are mixed with
-  /// the first draws of the next pass.
+  /// The positions are divided into segments of one length: 2^10, 2^12 ... or 2^24. Each segment
+  /// has the same number of samples of each part: the part's share, rounded to whole samples. The
+  /// length is the smallest one that brings each share within 1 % of its weight. At 2^24, the
+  /// shares of rare parts may differ more. Within a segment the sequence of parts is random, and so
+  /// is the order of a part's draws. So if a pass over a part ends within a segment, its last draws
+  /// are mixed with the first draws of the next pass.
   ///
   /// A pass over a part may continue in the next epoch. An epoch has `epoch_size` positions, 0 =
   /// the number of records of all parts. O(parts) memory.

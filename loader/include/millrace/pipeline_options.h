@@ -39,8 +39,9 @@ enum class LastBatch {
 
 /// Policy for records that fail to decode or transform. In every case `report()` lists the key and
 /// the reason. With `replace` and `mark` the policy also applies to a record without a field that
-/// the transform reads (`Record::operator[]`). With `fail`, the error for the missing field ends
-/// the run and keeps its code.
+/// the transform reads (`Record::operator[]`). With `fail`, a missing field also ends the run. The
+/// error then keeps its own code (`not_found`, or `corrupt` for a wrong size) instead of
+/// `bad_record`.
 enum class BadRecords {
   fail,     ///< The run ends with an `Error` that names the record.
   replace,  ///< Another record replaces it. It is drawn by (seed, position, attempt) with the
@@ -156,9 +157,9 @@ struct PipelineOptions {
   /// epoch, and uses them to be faster from the second epoch on. nullopt = up to 1/100 of the
   /// memory that the process may use, divided by the number of ranks on the host. 0 = no hints.
   /// Image transforms store the positions in a JPEG at which decoding can start, about 2 KB per
-  /// image. Pipelines of one runtime over one dataset share their hints; the limit is the largest
-  /// value among them. Hints that are stored beside the dataset (`Dataset::stored_hint`) are used
-  /// in any case. Hints never change samples.
+  /// image. Pipelines of one runtime over one dataset share their hints. Their memory limit is then
+  /// the largest `index_bytes` of these pipelines. Hints that are stored beside the dataset
+  /// (`Dataset::stored_hint`) are used in any case. Hints never change samples.
   std::optional<std::size_t> index_bytes{};
   /// Memory in bytes for a cache. From the second epoch on, samples are made from it. 0 = no cache.
   /// The cache never changes samples. The cache holds each record in one of two forms:
@@ -175,9 +176,9 @@ struct PipelineOptions {
   ///
   /// Memory is allocated on demand, plus 8 bytes for each record of the dataset. Nothing is
   /// evicted: when the cache is full, other records are decoded as before. Pipelines of one runtime
-  /// over one dataset share the limit, which is the largest value among them. They share the cache
-  /// if their transforms have the same cacheable prefix or recoded form. Records are still read
-  /// when their samples come from the cache.
+  /// over one dataset share one limit: the largest `cache_bytes` of these pipelines. They share the
+  /// cache if their transforms have the same cacheable prefix or recoded form. Records are still
+  /// read when their samples come from the cache.
   std::size_t cache_bytes = 0;
 
   /// Transform of a whole batch. It runs after the batch's samples are made and before the batch is

@@ -26,7 +26,8 @@ struct Durations {
 };
 
 /// Statistics of one pipeline stage over the reported time. A worker runs "read" and the
-/// transform's stages one after another, so these stages share the workers' waiting time.
+/// transform's stages one after another. Each of these stages reports the same waiting time: the
+/// total of all workers.
 struct StageReport {
   std::string name{};
   /// Number of threads or streams that run the stage. This is the mean number of active workers, or
@@ -44,8 +45,8 @@ struct StageReport {
   double waiting_output_seconds = 0;
   /// Busy / (lanes x seconds), 0 to 1.
   double occupancy = 0;
-  /// Share of the workers' time on samples that this stage took, 0 to 1. It is 0 for "stream",
-  /// "trainer" and stages of the device.
+  /// Busy time of this stage divided by the busy time of all workers' stages, 0 to 1. It is 0 for
+  /// "stream", "trainer" and stages of the device.
   double share = 0;
   /// Distribution of the stage's durations: one per sample for stages of workers, one per batch for
   /// a batch transform, one per micro-batch for stages of the device. For "trainer", a duration is

@@ -46,9 +46,9 @@ struct RuntimeOptions {
   unsigned local_world = 1;
   /// Maximal number of unused bytes of host memory to keep for each device and NUMA node. A runtime
   /// keeps the memory of ended pipelines for later ones, if the device allows it
-  /// (`Device::keeps_host_memory`), because pinning memory is slow. 0 = keep nothing. nullopt =
-  /// kept and used bytes together are at most the largest number of bytes that was in use at one
-  /// time.
+  /// (`Device::keeps_host_memory`), because pinning memory is slow. 0 = keep nothing. nullopt = no
+  /// such limit. In any case, kept and used bytes together are at most the largest number of bytes
+  /// that was in use at one time.
   std::optional<std::size_t> kept_host_bytes{};
   /// The machine to place workers on; nullopt = the machine that this process runs on.
   std::optional<Topology> topology{};
