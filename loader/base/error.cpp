@@ -7,7 +7,7 @@
 namespace millrace {
 
 const char* to_string(ErrorCode code) {
-  // Same order as the codes.
+  // In the order of `ErrorCode`.
   constexpr auto names = std::to_array(
       {"invalid_argument", "not_found", "already_exists", "io", "corrupt", "incomplete",
        "bad_record", "transform", "device", "slots_exhausted", "timeout", "stopped", "internal"});

@@ -14,7 +14,7 @@ Mutex& warnings_mutex() {
   return mutex;
 }
 
-/// Never destroyed, because threads may outlive `main`.
+/// The list is never destroyed, because threads may outlive `main`.
 std::vector<std::string>& warnings() {
   static std::vector<std::string>& list = *new std::vector<std::string>;
   return list;

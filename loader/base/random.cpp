@@ -41,7 +41,8 @@ std::uint64_t Random::bits64() {
 
 double Random::uniform() { return static_cast<double>(bits64() >> 11) * 0x1.0p-53; }
 
-// Not inline, and compiled with -ffp-contract=off: a fused multiply-add would change the last bits.
+// This function is not inline and is compiled with -ffp-contract=off: a fused multiply-add would
+// change the last bits.
 double Random::uniform(double low, double high) { return low + uniform() * (high - low); }
 
 std::uint64_t Random::below(std::uint64_t bound) {

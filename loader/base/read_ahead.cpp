@@ -21,7 +21,8 @@ void read_ahead(std::vector<FileRange> ranges, const SigbusSafeMap* map, int fil
     std::uint64_t at = ranges[first].offset, end = at;
     for (; first < ranges.size() && ranges[first].offset <= end; ++first)
       end = std::max(end, ranges[first].offset + ranges[first].bytes);
-    // Linux reads at most the device's maximal request per call, and ignores the rest.
+    // Per call, Linux reads at most as many bytes as the device's largest request, and ignores the
+    // rest.
     for (std::size_t bytes = 0; at < end; at += bytes) {
       bytes = std::min(std::size_t{128} << 10, end - at);
       if (map != nullptr)

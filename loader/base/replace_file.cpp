@@ -62,7 +62,7 @@ void replace_file(const fs::path& path, std::string_view text) {
   }
   const fs::path target = target_of(path);
   const fs::path fresh = beside(target);
-  ::unlink(fresh.c_str());  // of a killed process with the same number
+  ::unlink(fresh.c_str());  // left by a killed process with the same process id
   const FileDescriptor file =
       FileDescriptor::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (!file) refuse_write(path, errno);

@@ -8,7 +8,7 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t no_length = static_cast<std::size_t>(-1);
-/// Maximal bytes of a field in one sample. The size of a batch of them does not overflow.
+/// Maximal bytes of a field in one sample. It keeps the size of a batch from overflowing.
 constexpr std::size_t most_bytes = std::size_t{1} << 40U;
 
 [[noreturn]] void refuse_spec(const std::string& problem) {
@@ -32,7 +32,7 @@ void check(const FieldSpec& field) {
   if (room == 0) refuse_spec(has_shape + ", more than " + std::to_string(most_bytes) + " bytes");
 }
 
-/// Fields with numbers for the device about another field's images.
+/// A kind of field whose numbers tell the device what to do with the images of another field.
 struct ImageNumbers {
   std::string FieldSpec::*of;
   const char* what;

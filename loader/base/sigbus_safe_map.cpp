@@ -34,7 +34,7 @@ struct GuardedRange {
   /// are mapped, acquired by readers of the map.
   std::atomic<std::atomic<bool>*> lost{nullptr};
   std::atomic<bool> all_lost{false};
-  /// Number of additional mappings that its lost pages have caused.
+  /// Number of additional mappings that the range's lost pages have caused.
   std::atomic<std::size_t> pieces{0};
   GuardedRange* next = nullptr;
   GuardedRange* next_free = nullptr;
@@ -119,7 +119,7 @@ bool replace_page(std::uintptr_t address) {
     const unsigned version = range->version.load();
     const std::uintptr_t begin = range->begin.load();
     const std::size_t bytes = range->bytes.load();
-    // A map that begins or ends now is not being read.
+    // Nobody reads a map that is just being made or removed.
     if (version % 2 != 0 || range->version.load() != version) continue;
     if (address < begin || address - begin >= bytes) continue;
     const std::size_t page = (address - begin) / page_bytes;
@@ -139,7 +139,7 @@ bool is_handler(const struct sigaction& action) {
 }
 
 /// Behaves as the earlier handler would if it were installed alone. Its mask and stack are set
-/// already, because ours is installed with the same ones.
+/// already, because millrace's handler is installed with the same ones.
 void pass_on(Earlier& earlier, int signal, siginfo_t* info, void* context, bool fault) {
   const struct sigaction& action = earlier.action;
   if (action.sa_handler == SIG_IGN && !fault) return;
@@ -173,7 +173,7 @@ constexpr std::array<void (*)(int, siginfo_t*, void*), most_levels> handlers = {
     on_bus_error<0>, on_bus_error<1>, on_bus_error<2>, on_bus_error<3>,
     on_bus_error<4>, on_bus_error<5>, on_bus_error<6>, on_bus_error<7>};
 
-/// Level at which a handler is ours; `most_levels` if it is not ours.
+/// Returns the level of a handler of millrace; `most_levels` for any other handler.
 std::size_t level_of(const struct sigaction& action) {
   const bool has_info = (action.sa_flags & SA_SIGINFO) != 0;
   const auto* const ours = std::ranges::find(handlers, has_info ? action.sa_sigaction : nullptr);
@@ -183,13 +183,13 @@ std::size_t level_of(const struct sigaction& action) {
 void install() MILLRACE_REQUIRES(guard.mutex) {
   struct sigaction now {};
   sigaction(SIGBUS, nullptr, &now);
-  // If the current handler is ours, the program has put it back. If all levels are used, ours is in
-  // the program's own chain.
+  // The current handler is millrace's if the program has installed it again. If all levels are
+  // used, millrace's handlers are already in the program's own chain.
   if (level_of(now) < most_levels || guard.levels == most_levels) return;
   Earlier& earlier = guard.earlier[guard.levels];
   earlier.action = now;
   earlier.spent.store(false);
-  // Ours is installed with the mask and the stack of the earlier handler.
+  // The new handler is installed with the mask and the stack of the earlier one.
   struct sigaction ours {};
   ours.sa_flags = SA_ONSTACK | SA_RESTART;
   if (is_handler(now)) ours = now;
@@ -215,7 +215,7 @@ std::string cannot_be_mapped(const std::string& name, int error) {
   return name + " cannot be mapped: " + errno_text(error);
 }
 
-/// The file system supports neither shared nor private maps.
+/// Thrown if the file system supports neither shared nor private maps.
 struct MapsRefused : Error {
   explicit MapsRefused(const std::string& name)
       : Error(ErrorCode::io, cannot_be_mapped(name, ENODEV)) {}
@@ -288,7 +288,7 @@ SigbusSafeMap::~SigbusSafeMap() {
 }
 
 bool SigbusSafeMap::whole() const {
-  // This read may lose the page.
+  // If the page cannot be read, this access lets the handler mark it as lost.
   const auto last = *const_cast<const volatile std::byte*>(last_);
   return last == last_value_ && range_->lost.load() == nullptr && !range_->all_lost.load();
 }

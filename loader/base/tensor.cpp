@@ -15,7 +15,7 @@ struct DTypeFacts {
 
 /// Properties of a dtype; null for an invalid one.
 const DTypeFacts* facts_of(DType dtype) {
-  // Same order as the dtypes.
+  // In the order of `DType`.
   static constexpr DTypeFacts facts[] = {
       {"uint8", 1},   {"int32", 4},   {"uint32", 4},  {"int64", 8},    {"uint64", 8},
       {"float32", 4}, {"float64", 8}, {"float16", 2}, {"bfloat16", 2}, {"int8", 1},
@@ -46,7 +46,8 @@ std::optional<DType> dtype_of(std::string_view name) {
 
 Float16::operator float() const {
   const std::uint32_t sign = (bits & 0x8000U) << 16U;
-  const std::uint32_t rest = (bits & 0x7FFFU) << 13U;  // at the exponent and mantissa of float32
+  // Exponent and mantissa, at their positions in a float32.
+  const std::uint32_t rest = (bits & 0x7FFFU) << 13U;
   const std::uint32_t exponent = bits & 0x7C00U;
   if (exponent == 0x7C00U) return std::bit_cast<float>(sign | 0x7F800000U | rest);
   if (exponent > 0) return std::bit_cast<float>(sign | (rest + (112U << 23U)));

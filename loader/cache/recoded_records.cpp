@@ -8,8 +8,8 @@
 namespace millrace {
 namespace {
 
-/// If an entry of up to this size does not fit, no more are tried: making entries in vain would
-/// cost more time than the rest of the budget saves.
+/// If an entry of up to this size does not fit, the cache counts as full. Making further entries in
+/// vain would cost more time than the rest of the budget saves.
 constexpr std::size_t common_bytes = std::size_t{1} << 20;
 
 }  // namespace
@@ -85,12 +85,12 @@ void RecodedRecords::keep(std::uint64_t record, std::span<const std::byte> form)
   const std::size_t needed = form.size() + overhead_bytes;
   const std::size_t limit = budget_->limit();
   if (!budget_->take(needed)) {
-    // A larger one does not close the cache for others.
+    // If a larger entry does not fit, smaller ones are still added.
     if (form.size() <= common_bytes) {
       full_.store(true, std::memory_order_relaxed);
     } else {
       table[record].compare_exchange_strong(before, &no_room, std::memory_order_relaxed);
-      // If the limit was raised meanwhile, `allow` did not see this record.
+      // If `allow` raised the limit meanwhile, it did not see this refused record.
       some_refused_.exchange(true, std::memory_order_acq_rel);
       if (budget_->limit() > limit) retry_refused();
     }
@@ -105,7 +105,7 @@ void RecodedRecords::keep(std::uint64_t record, std::span<const std::byte> form)
       bytes_.fetch_add(needed, std::memory_order_relaxed);
       return;
     }
-    ::operator delete(memory);  // another thread has added the record
+    ::operator delete(memory);  // another thread has added the record first
   }
   budget_->give_back(needed);
 }

@@ -24,7 +24,7 @@ void RecordHints::keep(std::uint64_t record, std::span<const std::byte> hint) {
     shard.hints[record] = std::move(kept);
     if (after < before) budget_.give_back(before - after);
   } catch (const std::bad_alloc&) {
-    // Out of memory: the previous hint stays.
+    // Memory is exhausted: the previous hint stays.
     if (after > before) budget_.give_back(after - before);
   }
 }

@@ -32,8 +32,8 @@ std::size_t SampleCache::table_bytes() const {
   return static_cast<std::size_t>(records_) * sizeof(Entry) + chunk_overhead;
 }
 
-/// Returns the samples of a full allocation, at most one for each record: other caches may need the
-/// rest of the budget.
+/// Returns the number of samples in a full allocation. It is at most the number of records, so a
+/// small dataset leaves the rest of the budget to other caches.
 std::size_t SampleCache::chunk_samples() const {
   return std::clamp<std::size_t>(chunk_bytes / stride_, 1,
                                  std::max<std::size_t>(static_cast<std::size_t>(records_), 1));
@@ -91,7 +91,7 @@ bool SampleCache::grow() {
   if (table_ == nullptr) return false;
   std::size_t samples = 0;
   std::size_t taken = 0;
-  do {  // again if another cache has taken the room meanwhile
+  do {  // repeats if another cache has used up the budget meanwhile
     const std::size_t left = budget_->free_bytes();
     if (left < chunk_overhead + stride_) return false;
     samples = std::min(chunk_samples(), (left - chunk_overhead) / stride_);

@@ -31,7 +31,7 @@ std::string class_in_words(const std::vector<std::string>& classes, std::size_t 
          "; pack them with the same classes");
 }
 
-/// Reduces `facts` to those that all parts share.
+/// Adds the facts of a part: `facts` keeps what all parts have in common.
 void add_facts(DatasetFacts& facts, DatasetFacts of_part, std::uint64_t records, bool first) {
   if (first) {
     facts = {.fields = std::move(of_part.fields),

@@ -123,15 +123,16 @@ class JoinedDataset::Reader final : public DatasetReader {
   }
 
  private:
-  /// The reader of a part. While its bytes are not 0, it has a place in `holders_`.
+  /// The reader of a part. While it holds memory (`bytes` is not 0), `place` is its entry in
+  /// `holders_`.
   struct PartReader {
     std::unique_ptr<DatasetReader> reader{};
     std::size_t bytes = 0;
     std::list<std::size_t>::iterator place{};
   };
 
-  /// Closes readers until they hold at most `most_held_bytes`, except that of part `next`, which
-  /// reads now. The last record ends here.
+  /// Closes readers until all of them together hold at most `most_held_bytes`. Keeps the reader of
+  /// part `next`, which reads now. The view of the last record becomes invalid.
   void close_readers(std::size_t next) {
     if (last_) count_bytes(*last_);
     for (auto holder = holders_.end();
@@ -145,7 +146,7 @@ class JoinedDataset::Reader final : public DatasetReader {
     }
   }
 
-  /// Counts the bytes of a part's reader, which was used last.
+  /// Updates the held bytes of a part's reader, and marks it as the one used last.
   void count_bytes(std::size_t number) {
     PartReader& part = readers_[number];
     const std::size_t bytes = part.reader->held_bytes();
@@ -173,7 +174,7 @@ class JoinedDataset::Reader final : public DatasetReader {
   std::vector<PartReader> readers_;
   /// The part that was read last. It has a reader.
   std::optional<std::size_t> last_;
-  /// Parts whose readers hold memory, the last used one first, and the sum of their bytes.
+  /// Parts whose readers hold memory, the most recently used one first, and the sum of their bytes.
   std::list<std::size_t> holders_;
   std::size_t held_bytes_ = 0;
 };

@@ -100,7 +100,7 @@ std::unique_ptr<const StoredHints> StoredHints::open(const fs::path& file,
     return refuse("is damaged or cut short");
   if (!mapped) return hints;
   try {
-    // Dropped: opening the dataset's own file has given the same warning.
+    // These warnings are dropped: opening the dataset's own file has given the same ones.
     std::vector<std::string> same;
     hints->map_ = SigbusSafeMap::make(hints->file_.get(), static_cast<std::size_t>(hints->bytes_),
                                       name, same);

@@ -10,10 +10,11 @@
 namespace millrace {
 namespace {
 
-/// Minimal number of elements that a thread converts at a time: some tens of microseconds.
+/// Minimal number of elements that a thread converts at a time. They take some tens of
+/// microseconds.
 constexpr std::size_t elements_at_a_time = 65536;
 
-/// The results for each value of each channel.
+/// Converted value of each channel's 256 values.
 template <typename Element>
 using Table = std::array<std::array<Element, 256>, Conversion::max_channels>;
 

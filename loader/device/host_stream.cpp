@@ -61,7 +61,8 @@ HostEvent& host_event(Event& event) {
   return *host;
 }
 
-/// Work of the stream. It receives the stream's clock at its start, and advances it.
+/// Work of the stream. It receives the time of the stream's clock at its start, and advances it to
+/// its end.
 using Work = std::function<void(Clock::time_point& clock)>;
 
 }  // namespace
@@ -111,7 +112,7 @@ class HostStream::Queue {
     wakes.add(changed_);
   }
 
-  /// Counts a step of the stream.
+  /// Adds a step of the stream to the statistics.
   void note_step(Clock::time_point start, std::chrono::nanoseconds duration) {
     MutexLock lock(mutex_);
     if (last_step_end_) steps_.idle += start - *last_step_end_;
@@ -138,7 +139,7 @@ class HostStream::Queue {
   };
 
   void serve() {
-    Clock::time_point clock{};  // current time of the stream's clock
+    Clock::time_point clock{};  // time of the stream's clock
     while (std::optional<Queued> work = take(clock)) {
       clock = std::max(clock, work->at);
       work->run(clock);
@@ -163,7 +164,7 @@ class HostStream::Queue {
   Condition changed_;
   std::deque<Queued> works_ MILLRACE_GUARDED_BY(mutex_);
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
-  /// Time of the stream's clock while its thread is idle.
+  /// Time of the stream's clock; set while its thread is idle.
   std::optional<Clock::time_point> idle_at_ MILLRACE_GUARDED_BY(mutex_);
   StepStatistics steps_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<Clock::time_point> last_step_end_ MILLRACE_GUARDED_BY(mutex_);
@@ -204,7 +205,7 @@ void HostStream::record(Event& event) { queue_->record(host_event(event).points(
 void HostStream::wait(const Event& event) {
   const auto& points = host_event(const_cast<Event&>(event)).points();
   const std::uint64_t point = points->last();
-  if (points->reached(point)) return;  // it precedes all work that is enqueued from now on
+  if (points->reached(point)) return;  // the event precedes all work enqueued later
   queue_->push_quietly([points, point](Clock::time_point& clock) {
     points->wait(point, Clock::time_point::max());
     clock = std::max(clock, points->time());

@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-/// Returns a field of the samples; null without it.
+/// Returns the samples' values of `field`; null if `field` is nullopt.
 template <typename Value>
 const Value* values_of(const DeviceStage::Samples& samples,
                        const std::optional<std::size_t>& field) {

@@ -58,7 +58,8 @@ void mix_pair(const MixWork& work, std::size_t one) {
                      static_cast<std::uint16_t>(mix_one[0]));
   for (std::size_t y = 0; y < work.height; ++y)
     for (std::size_t stored = 0; stored < work.width; ++stored) {
-      // Column of the pixel in both images as they are stored, and in the flipped ones.
+      // `stored` is the pixel's column in the stored images, `across` its column in the flipped
+      // ones.
       const std::size_t across = work.width - 1 - stored;
       const auto x = static_cast<std::int32_t>(mirrored(work, one) ? across : stored);
       const auto row = static_cast<std::int32_t>(y);

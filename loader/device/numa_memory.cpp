@@ -36,7 +36,8 @@ void keep_on_node(const Memory& memory, int node) {
   const auto number = static_cast<std::size_t>(node);
   std::vector<unsigned long> mask(number / bits + 1, 0);
   mask[number / bits] = 1UL << number % bits;
-  // The kernel uses one bit less than the given number. `pages_elsewhere` detects a failure.
+  // The kernel reads one bit less than the given number of bits. `pages_elsewhere` detects a
+  // failure.
   static_cast<void>(syscall(SYS_mbind, memory.data(), memory.bytes(), MPOL_PREFERRED, mask.data(),
                             mask.size() * bits + 1, MPOL_MF_MOVE));
 }
@@ -50,11 +51,11 @@ void write_each_page(const Memory& memory) {
 void write_each_page_on(const Memory& memory, const std::vector<int>& cpus) {
   try {
     std::thread([&] {
-      bind_this_thread(cpus);  // on failure `pages_elsewhere` detects it
+      bind_this_thread(cpus);  // `pages_elsewhere` detects a failure
       write_each_page(memory);
     }).join();
   } catch (const std::system_error&) {
-    write_each_page(memory);  // the system refused a thread
+    write_each_page(memory);  // no thread could be started
   }
 }
 
@@ -78,8 +79,8 @@ Memory allocate_on_node(std::size_t bytes, const NumaNode& node) {
   if (bytes == 0) return memory;
   if (node.number >= 0) keep_on_node(memory, node.number);
   write_each_page_on(memory, node.cpus);
-  // The first pages may lie elsewhere because cached files fill the node. Writing the other pages
-  // evicts these files, so that pages can be moved now.
+  // The first pages may be on other nodes because cached files filled this node. Writing the later
+  // pages has evicted these files, so that pages can be moved now.
   if (node.number >= 0 && pages_elsewhere(memory, node.number).value_or(0) > 0)
     keep_on_node(memory, node.number);
   return memory;

@@ -15,7 +15,7 @@ namespace {
 using Lengths = std::shared_ptr<const std::vector<std::uint32_t>>;
 using Indices = std::shared_ptr<const std::vector<std::uint64_t>>;
 
-/// Consecutive offsets of an epoch, and the numbers drawn there.
+/// Consecutive offsets of an epoch, and the numbers drawn at them.
 struct Window {
   std::uint64_t epoch;
   std::uint64_t first;
@@ -43,7 +43,7 @@ class LastWindows {
   /// Adds a window and evicts the least recently used one.
   void add(std::shared_ptr<const Window> window) {
     MutexLock lock(mutex_);
-    std::swap(windows_.back(), window);  // the evicted one is freed after the unlock
+    std::swap(windows_.back(), window);  // the evicted window is freed after the unlock
     std::rotate(windows_.begin(), windows_.end() - 1, windows_.end());
   }
 
@@ -79,7 +79,7 @@ class BucketedMode final : public OrderMode {
   static constexpr std::uint64_t purpose = 0x6275636B657473;  // keeps keys of modes distinct
   static constexpr std::size_t permuted_at_once = 64;
 
-  /// No lock is held while a window is made. Two threads that need the same one at once both make
+  /// No lock is held while a window is made. If two threads need the same window at once, both make
   /// it, with the same result.
   std::shared_ptr<const Window> window_at(std::uint64_t epoch, std::uint64_t offset) const {
     if (auto found = last_.find(epoch, offset)) return found;
@@ -98,8 +98,8 @@ class BucketedMode final : public OrderMode {
     const std::vector<std::uint64_t> shuffled =
         shuffled_numbers(key, first, std::min(window_, count_ - first));
 
-    // Sort key: the length, then the place, which has less than 32 bits. Equal lengths stay
-    // shuffled.
+    // Sort key: the length, then the place in the shuffled window, which fits into 32 bits. So
+    // records of equal length stay shuffled.
     std::vector<std::uint64_t> sorted(shuffled.size());
     for (std::uint64_t n = 0; n < sorted.size(); ++n)
       sorted[n] = std::uint64_t{length_of(shuffled[n])} << 32 | n;
@@ -122,9 +122,9 @@ class BucketedMode final : public OrderMode {
   }
 
   /// Moves the short group, which only the epoch's last window has, behind all others. Its records
-  /// are taken from a random position, which may be split over both ends, so that each record is
-  /// equally likely to be in it. If it always had the longest records, `LastBatch::drop` would
-  /// never use them.
+  /// are adjacent, from a random position on, and continue at the beginning after the last record.
+  /// So each record is equally likely to be in it. If it always had the longest records,
+  /// `LastBatch::drop` would never use them.
   static void move_short_group(std::vector<std::uint64_t>& sorted, std::uint64_t records,
                                std::uint64_t key) {
     if (records == 0) return;
@@ -141,7 +141,7 @@ class BucketedMode final : public OrderMode {
     }
   }
 
-  /// The numbers of a full shuffle at these places of an epoch.
+  /// Returns the numbers of the epoch's full shuffle at these places.
   std::vector<std::uint64_t> shuffled_numbers(std::uint64_t key, std::uint64_t first,
                                               std::uint64_t records) const {
     std::vector<std::uint64_t> numbers(records);

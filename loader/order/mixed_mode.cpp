@@ -17,7 +17,8 @@ __extension__ using Wide = unsigned __int128;
 constexpr unsigned fewest_run_bits = 10;
 constexpr unsigned most_run_bits = 24;
 
-/// Number of a run's positions for each part, by the method of largest remainders.
+/// Returns the number of positions of each part in a segment (`run`), by the method of largest
+/// remainders.
 std::vector<std::uint64_t> shares_of_run(std::uint64_t run, std::span<const std::uint64_t> weights,
                                          std::uint64_t sum) {
   std::vector<std::uint64_t> shares;
@@ -46,14 +47,15 @@ bool within_one_percent(std::uint64_t share, std::uint64_t run, std::uint64_t we
 struct PartShare {
   std::uint64_t first_record;
   std::uint64_t records;
-  /// Its range of a run's permuted positions: begin and length.
+  /// Begin and length of its range of a segment's permuted positions.
   std::uint64_t begin;
   std::uint64_t share;
   std::uint64_t key;
 };
 
-/// Divides a run's permuted positions into one range per part. The positions in a part's range are
-/// its next draws. A part's draws go through permutations of its records, one permutation per pass.
+/// Permutes the positions of each segment (`run_` positions), and divides the permuted positions
+/// into one range per part. The positions in a part's range are its next draws. A part's draws use
+/// its records in the order of one permutation per pass.
 class MixedMode final : public OrderMode {
  public:
   MixedMode(std::span<const Order::Source> parts, std::uint64_t epoch_size, std::uint64_t seed)
@@ -106,7 +108,8 @@ class MixedMode final : public OrderMode {
  private:
   static constexpr std::uint64_t purpose = 0x6D69786564;  // keeps the keys of modes distinct
 
-  /// Sets the run's length, and returns each part's share of it.
+  /// Chooses the length of a segment (`run_`), and returns the number of positions of each part in
+  /// it.
   std::vector<std::uint64_t> choose_run(std::span<const double> weights) {
     const std::vector<std::uint64_t> integers = integer_weights(weights);
     const std::uint64_t sum = std::accumulate(integers.begin(), integers.end(), std::uint64_t{0});

@@ -16,7 +16,7 @@ namespace {
   throw Error(ErrorCode::invalid_argument, "order: " + message);
 }
 
-/// Throws for an invalid weight; `place` is its location for the message.
+/// Throws for an invalid weight. `place` names the weight in the message.
 void check_weight(double weight, const std::string& place) {
   if (!std::isfinite(weight) || weight < 0)
     refuse_order(place + " is " + weight_text(weight) +

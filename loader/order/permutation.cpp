@@ -12,8 +12,8 @@
 namespace millrace {
 namespace {
 
-/// Rounds of the network. In theory 4 suffice for large halves; small domains need more to look
-/// uniform.
+/// Rounds of the network. In theory 4 suffice for large domains. Permutations of small domains need
+/// more rounds to look uniform.
 constexpr unsigned rounds = 8;
 constexpr std::size_t lanes_at_once = 4;
 constexpr std::size_t chunk = 64;
@@ -80,8 +80,8 @@ void Permutation::apply(std::span<const Permutation> permutations,
        permutations = permutations.subspan(chunk), places = places.subspan(chunk))
     apply(permutations.first(chunk), places.first(chunk));
 
-  // Values that are still outside of their range. Each iteration passes all of them once through
-  // their networks.
+  // Indices of the values that are still outside of their range. Each iteration passes all of these
+  // values once through their networks.
   std::array<std::uint8_t, chunk> outside;
   std::size_t left = 0;
   for (std::size_t n = 0; n < places.size(); ++n) {

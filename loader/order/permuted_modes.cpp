@@ -43,8 +43,8 @@ class ShuffledMode final : public UniformMode {
   const std::uint64_t seed_;
 };
 
-/// Order of blocks. The dataset's last block, which may be short, gets a place that is drawn for
-/// the epoch. The other blocks are permuted among the remaining places. To find a block by
+/// Order of blocks. In each epoch, the dataset's last block, which may be short, gets a randomly
+/// drawn place. The other blocks are permuted among the remaining places. To find a block by
 /// division, offsets behind the short block are increased by the records that it lacks.
 class BlockMode final : public UniformMode {
  public:

@@ -13,22 +13,23 @@ namespace {
 /// A launcher, and the variables in which it passes rank and world.
 struct Launcher {
   const char* name;
-  /// Its name and its characteristic variables, for people.
+  /// Name and characteristic variables of the launcher, for messages.
   const char* source;
   const char* rank;
   const char* world;
   const char* local_rank;
-  /// Variable with the number of processes on this host, or with SLURM's list of all hosts'
-  /// numbers.
+  /// Variable with the number of processes on this host, or with SLURM's list of the numbers on all
+  /// hosts.
   const char* local_world;
   /// Variable with this host's index in that list; null without a list.
   const char* host;
-  /// Whether it starts MPI runs. Their world is reliable, so `compare` refuses another one.
+  /// Whether the launcher starts MPI runs. Their world size is reliable, so `compare` refuses
+  /// another one.
   bool mpi = false;
 };
 
-// Inside a SLURM job, another launcher may start the processes of a step. Its numbers then count,
-// so SLURM comes last.
+// Inside a SLURM job, another launcher may start the processes of a step. The numbers of that
+// launcher are then right, so SLURM is last.
 constexpr std::array launchers{
     Launcher{"torchrun", "torchrun (RANK, WORLD_SIZE)", "RANK", "WORLD_SIZE", "LOCAL_RANK",
              "LOCAL_WORLD_SIZE", nullptr},
@@ -107,7 +108,8 @@ void require_below(std::uint32_t rank, const char* rank_variable, std::uint32_t 
                      world_variable + " is " + std::to_string(world) + "; ranks count from 0");
 }
 
-/// Takes the local numbers if the launcher sets both. Returns whether it does.
+/// Copies the local rank and the local world into `into` if the launcher sets both. Returns whether
+/// it sets both.
 bool take_local(const Ranks::Environment& environment, const Launcher& launcher, Ranks& into) {
   const std::optional<std::uint32_t> local_rank = number_in(environment, launcher.local_rank);
   const std::optional<std::uint32_t> local_world = local_world_in(environment, launcher);
@@ -118,13 +120,13 @@ bool take_local(const Ranks::Environment& environment, const Launcher& launcher,
   return true;
 }
 
-/// Whether a launcher sets the rank and the world of `found`.
+/// Whether a launcher sets the same rank and world as `found`.
 bool same_in(const Ranks::Environment& environment, const Launcher& launcher, const Ranks& found) {
   return number_in(environment, launcher.rank) == found.rank &&
          number_in(environment, launcher.world) == found.world;
 }
 
-/// "rank 0 of 4"
+/// Returns a text such as "rank 0 of 4".
 std::string place_text(std::uint32_t rank, std::uint32_t world) {
   return "rank " + std::to_string(rank) + " of " + std::to_string(world);
 }
@@ -137,9 +139,9 @@ bool started_agents(const Ranks::Environment& environment, std::uint32_t rank,
          number_in(environment, "GROUP_WORLD_SIZE") == world;
 }
 
-/// Compares torchrun's numbers, `found`, with those of the other launchers, which may have started
-/// torchrun. A difference adds a warning. Throws `Error` if MPI has another world. MPI's numbers
-/// are not compared with SLURM's, because SLURM may have started MPI's daemons.
+/// Compares torchrun's numbers, `found`, with those of other launchers, which may have started
+/// torchrun. A difference adds a warning. Throws `Error` if MPI states another world size. MPI's
+/// numbers are not compared with SLURM's, because SLURM may have started MPI's daemons.
 void compare(const Ranks::Environment& environment, Ranks& found) {
   constexpr std::string_view unset = "; unset RANK and WORLD_SIZE if they are of another run";
   for (const Launcher& other : launchers) {
@@ -168,8 +170,8 @@ Ranks Ranks::from_environment(const Environment& environment) {
     found.world = *number_in(environment, launcher.world);
     require_below(found.rank, launcher.rank, found.world, launcher.world);
     found.source = launcher.source;
-    // If srun starts the processes with another launcher's variables, only SLURM sets the local
-    // numbers.
+    // If srun starts the processes with another launcher's variables, only SLURM's variables have
+    // the local numbers.
     if (!take_local(environment, launcher, found) && same_in(environment, slurm, found))
       take_local(environment, slurm, found);
     if (&launcher == &torchrun) compare(environment, found);

@@ -9,7 +9,8 @@
 namespace millrace {
 namespace {
 
-/// Number of records that are announced to the dataset at once, while those before them are read.
+/// Number of records that are announced to the dataset at once (`Dataset::prefetch`), while the
+/// records before them are read.
 constexpr std::uint64_t told_at_once = 64;
 
 std::uint32_t length_of(DatasetReader& reader, std::uint64_t index, std::string_view field) {
@@ -32,7 +33,7 @@ std::vector<std::uint32_t> record_lengths(const Dataset& dataset, std::string_vi
     try {
       if (!soon.empty()) dataset.prefetch(soon);
     } catch (...) {
-      // Only a hint failed; the records are read all the same.
+      // A prefetch is only a hint: the records are read without it.
     }
   };
   const std::unique_ptr<DatasetReader> reader = checked_reader(dataset);

@@ -184,8 +184,8 @@ std::vector<std::uint64_t> Sampler::reweighted_epochs() const {
 }
 
 std::uint64_t Sampler::hash(std::uint64_t epoch) const {
-  // Each list follows its length, so that different orders never give the same bytes. A mode's
-  // number is its index in the variant; it must never change.
+  // The length of each list is hashed before its elements, so that different orders never give the
+  // same bytes. A mode's number is its index in the variant; it must never change.
   Hash hash;
   hash.add(records_);
   hash.add(order_.mode_.index());

@@ -16,7 +16,7 @@ constexpr std::uint64_t newest_state_format = 1;
 /// A member of a state that identifies the run, apart from its position.
 struct Fact {
   const char* key;
-  /// Its name for people.
+  /// Its name in messages.
   const char* what;
   std::optional<std::uint64_t> State::*value;
   bool is_hash;

@@ -33,7 +33,7 @@ class AliasTable {
       const std::uint64_t number = low.back();
       low.pop_back();
       const std::uint64_t donor = high.back();
-      // A lower mass exists only if the height is above 0.
+      // Some mass is below `height`, so `height` is above 0.
       // NOLINTNEXTLINE(clang-analyzer-core.DivideZero)
       columns_[number] = {static_cast<std::uint64_t>((masses[number] << 64) / height), donor};
       masses[donor] -= height - masses[number];
@@ -64,9 +64,9 @@ class AliasTable {
  private:
   __extension__ using Wide = unsigned __int128;
   struct Column {
-    /// The own number's share of the column, out of 2^64.
+    /// Share of the column's own number, out of 2^64.
     std::uint64_t threshold;
-    /// The number that has the rest of the column.
+    /// Number to which the rest of the column belongs.
     std::uint64_t alias;
   };
   std::vector<Column> columns_;

@@ -20,7 +20,7 @@ Error captured(const std::string& what) {
 }
 
 /// Waits for all work of a stream on which no event could be recorded. The run has failed, and the
-/// slot's memory is freed with it.
+/// end of the run frees the slot's memory.
 void finish(Stream& stream) noexcept {
   try {
     stream.synchronize();
@@ -49,7 +49,7 @@ Batch BatchConsumer::next(const NextRequest& request) {
   try {
     output = queues_->hand_out(request);
   } catch (const std::bad_alloc&) {
-    // This batch is lost, so no later call may return the batch after it.
+    // This batch is lost. The run ends, so that no later call returns the next batch.
     queues_->fail_and_throw("hand out", device_.get());
   }
   if (output == nullptr) return {};
@@ -78,8 +78,8 @@ void BatchConsumer::take(OutputSlot& output, std::size_t micro_batch) {
   } catch (...) {
     queues_->fail_and_throw("hand out", device_.get());
   }
-  // Called after the wait, since a thread that finds the micro-batch taken does not make the stream
-  // wait.
+  // This is called after the wait, because a thread that finds the micro-batch already taken does
+  // not make the stream wait.
   queues_->taken(output, micro_batch, asked, got);
 }
 
@@ -133,7 +133,7 @@ void BatchConsumer::release(OutputSlot& output) noexcept {
         else
           stream.record(*output.uses[use].done);
       } catch (...) {
-        // The loop goes on with the other streams.
+        // The loop continues with the other streams.
         queues_->fail("release", device_.get());
         finish(*output.uses[use].stream);
       }

@@ -84,7 +84,7 @@ CopyDelivery::CopyDelivery(std::shared_ptr<SlotQueues> queues, Device& device,
 void CopyDelivery::pass_on(HostSlot& host, std::size_t micro_batch) {
   host.copies[micro_batch].made_at = Clock::now();
   std::size_t copied = 0;
-  if (upload_->staged()) {  // needs no device slot, so it does not wait for one
+  if (upload_->staged()) {  // a copy into a staging slot does not wait for a device slot
     const BlockingCallScope scope(queues_->forbids_blocking());
     const ProfilerRange range(profiler_, "upload", host.plan.number);
     copied = upload_->copy(host, micro_batch);

@@ -49,7 +49,8 @@ const FieldSpec& checked_image(const SampleSpec& made, const Conversion& convers
   return image;
 }
 
-/// `values` is the number of values that were given for `option`; 0 if it is not known.
+/// Throws unless `option` has one value per channel. `values` is the number of its values; 0 if it
+/// is not known.
 void check_count(const char* option, std::size_t values, const std::string& field,
                  std::size_t channels) {
   if (values == 0 || values == channels) return;

@@ -89,7 +89,7 @@ void DeviceStages::launch(std::size_t stage, Stream& stream, std::byte* base, st
 
 void DeviceStages::begin(Stream& stream, std::byte* base, std::size_t first, std::size_t count) {
   if (marks() && !has_zeros_) {
-    // The stream writes marks to this host memory only later.
+    // The host memory still contains zeros: the stream writes marks to it only later.
     stream.copy(zeros_.data(), host_marks_.data(), zeros_.bytes());
     has_zeros_ = true;
   }

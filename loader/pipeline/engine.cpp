@@ -26,7 +26,7 @@ void require_positive(std::size_t value, const char* option) {
     throw Error(ErrorCode::invalid_argument, std::string(option) + " is 0; it must be at least 1");
 }
 
-/// Whether the device gets copies of batches in slots of its own.
+/// Whether batches are copied into slots of the device.
 bool copies(const PipelineOptions& options, const Device& device) {
   return device.copies() || options.conversion;
 }
@@ -271,7 +271,7 @@ Engine::~Engine() {
   try {
     static_cast<void>(sample_workers_->dismiss(SlotQueues::Clock::now()));
   } catch (...) {
-    // Without memory the numbers of active workers stay as they are.
+    // If memory is exhausted, the numbers of active workers stay as they are.
   }
 }
 
@@ -299,7 +299,7 @@ void Engine::start() {
     upload_thread_->end(SlotQueues::Clock::time_point::max());
     throw;
   }
-  sample_workers_->start();  // last, since only `stop` takes it back
+  sample_workers_->start();  // started last, because only `stop` undoes it
 }
 
 std::optional<Stuck> Engine::stop(SlotQueues::Clock::time_point deadline) {
@@ -335,7 +335,7 @@ std::uint64_t Engine::set_weights(std::span<const double> weights) {
 
 Report Engine::report() const {
   queues_->note_workers(sample_workers_->concurrency());
-  const RunMeter meter = queues_->meter();  // before the figures, so that these are at least as new
+  const RunMeter meter = queues_->meter();  // read before the figures, so these are at least as new
   return report_of(meter, sample_workers_->figures(), SlotQueues::Clock::now());
 }
 

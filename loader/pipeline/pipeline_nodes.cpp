@@ -46,7 +46,8 @@ std::vector<std::size_t> deal_slots(std::size_t slots, const std::vector<unsigne
     std::size_t best = 0;
     for (std::size_t pool = 1; pool < workers.size(); ++pool) {
       if (dealt[pool] > 0 && dealt[best] == 0) continue;
-      // A pool without a slot comes first, then the pool with the most workers per slot.
+      // The slot is given to a pool without slots, if there is one, else to the pool with the most
+      // workers per slot.
       const bool first = dealt[pool] == 0 && dealt[best] > 0;
       if (first || workers[pool] * (dealt[best] + 1) > workers[best] * (dealt[pool] + 1))
         best = pool;
@@ -141,7 +142,7 @@ void PipelineNodes::fill(Report& report, const std::vector<NodeFigures>& now,
                               "processors.");
   for (std::size_t place = 0; place < counts_.size(); ++place) {
     const Node& node = counts_[place];
-    // The counts are not read at the same time: workers may have added to one of them in between.
+    // The counts are read one after another: workers may have increased one of them in between.
     const std::uint64_t elsewhere = now[place].elsewhere - base[place].elsewhere;
     NodeReport& told = report.nodes.emplace_back();
     told.node = node.node.number;
@@ -153,7 +154,7 @@ void PipelineNodes::fill(Report& report, const std::vector<NodeFigures>& now,
                    told.samples_by_helpers;
     if (node.slots > 0 && node.pages_elsewhere) told.memory_on_node = *node.pages_elsewhere == 0;
     report.workers_bound = report.workers_bound && told.workers_bound;
-    // On a machine with one node, all memory lies on it.
+    // On a machine with one node, all memory is on that node.
     if (node.slots > 0 && several_nodes_ && told.memory_on_node != true)
       report.warnings.push_back(memory_warning(node));
   }

@@ -53,7 +53,7 @@ void PlanRecycleThread::plan(HostSlot& host) {
   if (prefetcher != nullptr) prefetcher->planned(number);
 }
 
-/// Frees all slots that nothing reads any more. If it finds no such slot, it waits up to
+/// Frees all leaving slots whose copies have ended. If no copy has ended, waits up to
 /// `poll_interval` for the first leaving slot.
 void PlanRecycleThread::free_left() try {
   const BlockingCallScope scope(queues->forbids_blocking());
@@ -61,7 +61,7 @@ void PlanRecycleThread::free_left() try {
     const bool left = delivery->wait_until_left(host, timeout);
     scope.check("recycle");
     if (left) {
-      host.sampler.reset();  // may free weights that no other batch needs
+      host.sampler.reset();  // this may free weights that no other batch needs
       host.records_held.reset();
       queues->left(host);
     }
@@ -85,7 +85,8 @@ void PlanRecycleThread::drain() noexcept {
     ended = upload_ended.wait_until(deadline) == std::future_status::ready &&
             delivery->drain(deadline) && queues->wait_for_uses(deadline);
   } catch (...) {
-    // Memory is exhausted. The state is unknown, so the slots may still be in use.
+    // Memory is exhausted. It is unknown whether the work has ended, so the slots may still be in
+    // use.
   }
   if (!ended) static_cast<void>(new (std::nothrow) std::shared_ptr<BatchDelivery>(delivery));
 }

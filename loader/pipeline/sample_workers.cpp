@@ -16,12 +16,12 @@
 namespace millrace {
 namespace {
 
-/// Shortest time and fewest batches between two updates of the number of workers.
+/// Fewest batches and shortest time between two updates of the number of workers.
 constexpr std::uint64_t adapt_batches = 8;
 constexpr std::chrono::milliseconds adapt_time{100};
 
-/// A worker takes samples for this much time at once if one sample takes less. Each take costs a
-/// call of the pool and two updates of counts that all workers share.
+/// A worker takes as many samples at once as it makes in about this time, at least one. Each take
+/// costs a call of the pool and two updates of counts that all workers share.
 constexpr std::chrono::microseconds moment{20};
 /// Fewest takes per worker and batch, so that the workers end at about the same time.
 constexpr std::size_t fewest_takes = 4;
@@ -33,7 +33,7 @@ double in_seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-/// Returns the counts of `now` less those of `base`, without zeros.
+/// Returns the counts of `now` minus those of `base`, without zeros.
 std::map<std::string, std::uint64_t> counts_since(
     const std::map<std::string, std::uint64_t>& now,
     const std::map<std::string, std::uint64_t>& base) {
@@ -73,8 +73,8 @@ class SampleWorkers::BatchJob final : public Job {
   std::size_t at_a_time_;
 };
 
-/// The items of one call of `share`. The calling thread takes items, and so do workers between two
-/// samples.
+/// The items of one call of `share`. The calling thread runs items until none is left. Workers run
+/// single items between the samples that they make.
 class SampleWorkers::SharedJob final : public Job {
  public:
   /// `item` is not used any more once `finish` has returned.
@@ -98,7 +98,7 @@ class SampleWorkers::SharedJob final : public Job {
 
   const std::size_t items_;
   const std::function<void(std::size_t)>* const item_;
-  std::atomic<std::size_t> next_{0};  // only counts, orders no other memory
+  std::atomic<std::size_t> next_{0};  // a mere counter: orders no other memory
   std::latch unfinished_;
 };
 
@@ -125,7 +125,8 @@ void SampleWorkers::submit(std::shared_ptr<SlotQueues> queues, HostSlot& host) {
 }
 
 std::size_t SampleWorkers::samples_at_a_time(std::size_t samples) {
-  // Without samples that are made again: another thread makes them, and they are not counted.
+  // The totals exclude samples that are made again: `make_again` uses a worker number outside this
+  // range and does not count them.
   const std::uint64_t made = maker_->samples_by(0, runtime_.workers());
   const std::chrono::nanoseconds busy = maker_->busy_of(0, runtime_.workers());
   if (made > pace_.samples)
@@ -260,10 +261,11 @@ void SampleWorkers::share(std::size_t items,
   try {
     job = std::make_shared<SharedJob>(items, item);
     MutexLock lock(mutex_);
-    // The job has an owner of its own, so that it does not queue behind the planned batches.
+    // The pool has a queue per owner and serves the owners in turn. With another owner than the
+    // planned batches (`&pace_` instead of `this`), the job does not wait behind them.
     if (!dismissed_) nodes_.pool_of(0).submit(&pace_, job, nodes_.help());
   } catch (...) {
-    // Without memory for the job the caller runs all items.
+    // The job could not be allocated: the calling thread runs all items.
   }
   if (job != nullptr) return job->finish();
   for (std::size_t number = 0; number < items; ++number) item(number);
@@ -296,7 +298,8 @@ std::optional<Stuck> SampleWorkers::dismiss(Clock::time_point deadline) {
   }
   std::optional<Stuck> stuck;
   for (WorkerPool* pool : nodes_.pools()) {
-    pool->cancel(&pace_, std::chrono::nanoseconds(0));  // the caller of `share` runs the rest
+    // The caller of `share` runs the remaining items.
+    pool->cancel(&pace_, std::chrono::nanoseconds(0));
     if (pool->cancel(this, deadline - Clock::now())) continue;
     const std::optional<SampleMaker::Running> running = maker_->longest_running();
     stuck = running ? Stuck{running->stage, running->what}

@@ -21,9 +21,9 @@ bool drain_stream(Device& device, Stream& stream,
       if (std::chrono::steady_clock::now() >= deadline) return false;
   } catch (...) {
     try {
-      stream.synchronize();  // no event can be used, but work may still run
+      stream.synchronize();  // events cannot be used, but work may still run
     } catch (...) {
-      // The device failed: see above.
+      // The device failed, so it has no work left.
     }
   }
   return true;
@@ -102,8 +102,8 @@ std::size_t Upload::copy(HostSlot& host, std::size_t micro_batch) {
   return piece.bytes;
 }
 
-/// Drops the oldest round if a new round needs its element. The oldest round has ended, see
-/// `rounds_`.
+/// Drops the oldest round if a new round needs its element of `rounds_`. The oldest round has then
+/// ended (see `rounds_`).
 void Upload::make_room_for_round(std::size_t micro_batch) {
   if (micro_batch == 0 && next_round_ - oldest_round_ == rounds_.size()) ++oldest_round_;
 }
@@ -168,7 +168,7 @@ void Upload::convert(HostSlot& host, OutputSlot& output, std::size_t micro_batch
   ++next_round_;
 }
 
-/// Copies all fields of samples [first, first + count) but the converted one. In a slot with one
+/// Copies all fields of samples [first, first + count) except the converted one. In a slot with one
 /// micro-batch, fields with equal distances in both slots take one copy, including the gaps between
 /// them. In other slots, a gap may hold another micro-batch's samples.
 void Upload::move_fields(std::byte* base, std::size_t first, std::size_t count) {

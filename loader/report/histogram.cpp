@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-/// Logarithm of the number of buckets per doubling.
+/// Base-2 logarithm of the number of buckets between a value and its double.
 constexpr unsigned linear_bits = 7;
 constexpr std::uint64_t longest_ns = 7'200'000'000'000;
 
@@ -20,7 +20,8 @@ std::size_t bucket_of(std::uint64_t ns) {
   return (std::size_t{shift} << linear_bits) + (ns >> shift);
 }
 
-// One thread may change a number while others read it. The numbers do not order memory.
+// One thread may change a number while others read it. Relaxed order suffices, since no other data
+// depends on the numbers.
 std::uint64_t read(const std::uint64_t& number) {
   return std::atomic_ref(const_cast<std::uint64_t&>(number)).load(std::memory_order_relaxed);
 }
@@ -28,7 +29,7 @@ void write(std::uint64_t& number, std::uint64_t value) {
   std::atomic_ref(number).store(value, std::memory_order_relaxed);
 }
 
-/// Middle of a bucket's range.
+/// Returns the middle of a bucket's range.
 double middle_of(std::size_t bucket) {
   const std::size_t doubling = bucket >> linear_bits;
   if (doubling == 0) return static_cast<double>(bucket);
@@ -69,7 +70,7 @@ void Histogram::subtract(const Histogram& earlier) {
   }
   count_ -= earlier.count_;
   total_ns_ -= earlier.total_ns_;
-  // The largest value may be older than `earlier`.
+  // `max_ns_` may be of a value recorded before `earlier`.
   if (count_ == 0) {
     max_ns_ = 0;
   } else if (bucket_of(max_ns_) != highest) {

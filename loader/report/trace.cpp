@@ -30,7 +30,8 @@ struct Common {
         keep_newest(options.keep_newest),
         wanted(std::move(options.lanes)) {}
 
-  /// Reserves room for one event that begins at `begin_ns`, unless the trace is finished by then.
+  /// Reserves room for one event that begins at `begin_ns`, unless the trace is finished at that
+  /// time.
   Room take(std::int64_t begin_ns) {
     if (begin_ns >= finish_ns.load(std::memory_order_relaxed)) return Room::none;
     std::size_t count = events.load(std::memory_order_relaxed);
@@ -47,7 +48,7 @@ struct Common {
   const std::size_t max_events;
   const bool keep_newest;
   const std::vector<std::string> wanted;
-  // These counts and times do not order memory.
+  // Relaxed order suffices for these counts and times, since no other data depends on them.
   std::atomic<std::size_t> events{0};
   std::atomic<std::uint64_t> dropped{0};
   std::atomic<std::int64_t> start_ns{Trace::Clock::now().time_since_epoch().count()};

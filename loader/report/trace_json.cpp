@@ -33,7 +33,7 @@ std::string microseconds(std::int64_t ns) {
                     .ptr};
 }
 
-/// A point of a batch's flow, within the span that it is drawn at.
+/// A point of a batch's flow. It is inside the span to which the arrow is drawn.
 struct Moment {
   std::int64_t at_ns = 0;
   std::size_t thread = 0;
@@ -74,7 +74,8 @@ class Writer {
     return thread > 0 ? static_cast<std::size_t>(thread) : above_threads + lane + 1;
   }
 
-  /// A worker that several pipelines share is one thread, in all groups.
+  /// Returns the displayed name of a lane. A worker that several pipelines share has the same
+  /// thread number in all groups, so its name has no group.
   std::string name_of(const TraceLane& lane) const {
     const bool shared = std::ranges::count(trace_.lanes, lane.thread, &TraceLane::thread) > 1;
     const bool alone = trace_.groups.size() == 1 || (lane.thread > 0 && shared);
@@ -106,7 +107,7 @@ class Writer {
                        << value.value << "}}";
   }
 
-  /// Updates a batch's flow. It goes through the last span to end in each category: the last
+  /// Updates a batch's flow. In each category it passes through the span that ends last: the last
   /// sample, the last micro-batch. The flow meets a stream's span at its begin and a thread's span
   /// at its end.
   void note(const TraceLane& lane, const TraceSpan& span, std::size_t thread) {

@@ -13,17 +13,17 @@
 namespace millrace {
 namespace {
 
-/// The device counts as fed if its share of idle time is below this. If that is unknown, the
-/// trainer counts as fed if its share of stall time is below the second value.
+/// The device counts as fed if its share of idle time is below this. If the idle time is unknown,
+/// the trainer counts as fed if its share of stall time is below the second value.
 constexpr double fed = 0.02;
 constexpr double little_stall = 0.05;
-/// A stage counts as busy all the time if its share of busy time is above this. If no time seems
-/// lost and the trainer is busier, the second value applies to a stream.
+/// A stage counts as busy all the time if its share of busy time is at least this. For a stream,
+/// the second value applies if no time seems lost and the trainer is busier.
 constexpr double saturated = 0.85;
 constexpr double full = 0.95;
-/// Workers' share of time without a processor above which the processors bound the run.
+/// If the workers' share of time without a processor is above this, the processors bound the run.
 constexpr double short_of_cores = 0.25;
-/// Share above which a warning is given.
+/// A warning is given if the share is above this.
 constexpr double kept_waiting = 0.1;
 /// A sample is slow if it takes this many times as long as the usual one.
 constexpr double slow_sample = 10;
@@ -76,12 +76,13 @@ struct Shares {
   double stall;
   double ahead;
   double copy;
-  /// The stream of conversions: these and the device stages before them.
+  /// Share of time in which the stream of conversions is busy, with the device stages before them.
   double stream;
   double trainer;
   std::optional<double> idle;
 
-  /// Whether the trainer's stalls cost time: without them the device was mostly busy.
+  /// Whether the trainer's stalls cost time: they are at least half of the device's idle time, if
+  /// that is known.
   bool stalls_matter() const {
     return idle ? stall >= std::max(fed, *idle / 2) : stall >= little_stall;
   }
@@ -148,7 +149,7 @@ Verdict by_copy(const Report& report, const Shares& shares) {
                   "slow; more workers would not help.");
 }
 
-/// Returns how to take work from the stream of conversions, whose busiest stage is `stage`.
+/// Returns advice for a run that the stream of conversions bounds. `stage` is its busiest stage.
 std::string advice_for(const std::string& stage) {
   if (stage == "convert")
     return "The step's kernels and the conversion share the device: convert to a smaller type, or "
@@ -184,7 +185,8 @@ Verdict by_stream(const Report& report, const Shares& shares, double occupancy) 
                   "a larger prefetch would help.");
 }
 
-/// The trainer is ahead and the device idle: it waits for batches that are being copied.
+/// Verdict if the trainer is ahead and the device idle: the device waits for batches that are being
+/// copied.
 Verdict by_late_copies(const Shares& shares) {
   const bool copying = shares.copy >= shares.stream;
   const double busy = std::max(shares.copy, shares.stream);
@@ -273,7 +275,7 @@ Verdict by_hand_over(const Report& report, const Shares& shares) {
       "Take larger batches; neither more workers nor a larger prefetch would help.");
 }
 
-/// Batches come too late although no stage is busy all the time.
+/// Verdict if batches come too late although no stage is busy all the time.
 Verdict by_prefetch(const Report& report, const Shares& shares) {
   if (waits_for_hand_over(report)) return by_hand_over(report, shares);
   const std::string waits = "the trainer waits " + percent(shares.stall) + " of the time while ";
@@ -333,8 +335,8 @@ Verdict judge(const Report& report, std::optional<double> device_idle) {
   if (device_idle && *device_idle < fed) return by_step(report, shares);
   const bool stalls = shares.stalls_matter();
   const bool ahead = shares.ahead >= fed;
-  // A slow copy may delay only the trainer's stream, not the trainer's wait for a batch. A slow
-  // conversion delays copies and host slots in turn, which looks like a trainer that is ahead.
+  // A slow copy may delay only the trainer's stream, and no call of `next`. A slow conversion
+  // delays copies, and these delay host slots. It then seems that the trainer is ahead.
   const double stream = std::max(shares.copy, shares.stream);
   // Work in progress at the report's end is not counted yet, so shares are uncertain by one batch.
   const double unsure = 1 / static_cast<double>(report.batches);

@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-/// Share of time in stalls above which there are too few workers.
+/// If the share of time in stalls is above this, there are too few workers.
 constexpr double stalls = 0.02;
 /// Margin above the measured need, for samples that take longer than others.
 constexpr double room = 1.1;
@@ -17,7 +17,8 @@ constexpr unsigned most_patience = 64;
 
 unsigned AutoWorkers::update(const Window& window) {
   const double trainer_seconds = window.seconds - window.stall_seconds;
-  // The workers need `busy_seconds` for the samples that the trainer uses in `trainer_seconds`.
+  // All workers together need `busy_seconds` for the samples that the trainer uses in
+  // `trainer_seconds`.
   const double need = trainer_seconds > 0 ? room * window.busy_seconds / trainer_seconds : most_;
   const auto enough =
       static_cast<unsigned>(std::clamp(std::ceil(need), 1.0, static_cast<double>(most_)));

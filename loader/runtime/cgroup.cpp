@@ -23,7 +23,7 @@ std::optional<double> quota_v2(const fs::path& group) {
   return time > 0 ? std::optional(time / period) : std::nullopt;
 }
 
-/// Reads one number from each of two files. The quota is -1 if time is not limited.
+/// Reads quota and period from their files. The quota is -1 if the processor time is not limited.
 std::optional<double> quota_v1(const fs::path& group) {
   std::ifstream quota_file(group / "cpu.cfs_quota_us");
   std::ifstream period_file(group / "cpu.cfs_period_us");
@@ -54,9 +54,9 @@ struct Controller {
   std::optional<double> (*limit_v1)(const fs::path& group);
 };
 
-/// Returns the smallest limit of `group` and its ancestors up to the mount point. In a container
-/// the own group is often mounted there, while its path is still the host's. Then only the last of
-/// these folders exists.
+/// Returns the smallest limit of `group` and its ancestors up to the mount point. In a container,
+/// the container's group is often mounted at the mount point, while `group` is still the host's
+/// path. Then only the mount point exists.
 std::optional<double> least_limit(const fs::path& mount, fs::path group,
                                   std::optional<double> (*limit_of)(const fs::path&)) {
   std::optional<double> least;

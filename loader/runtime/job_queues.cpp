@@ -9,7 +9,8 @@ namespace millrace {
 void JobQueues::add(const void* owner, std::shared_ptr<Job> job, Help help) {
   auto queue = find(owner);
   if (queue == queues_.end()) {
-    // The new queue is last in turn: just behind the queue whose turn was last.
+    // The new queue is served after all others: it is inserted behind the queue that was served
+    // last, and `turn_` then refers to the new one.
     if (!queues_.empty()) ++turn_;
     queue =
         queues_.insert(queues_.begin() + static_cast<std::ptrdiff_t>(turn_), Queue{.owner = owner});
@@ -80,8 +81,8 @@ void JobQueues::erase_if_idle(Queues::iterator queue) {
   if (queue->running > 0 || !queue->jobs.empty()) return;
   const auto place = static_cast<std::size_t>(queue - queues_.begin());
   queues_.erase(queue);
-  // The queue whose turn was last does not change. If that queue itself is erased, the one before
-  // takes its place, so the next in turn does not change.
+  // `turn_` continues to refer to the queue that was served last. If that queue itself is erased,
+  // `turn_` refers to the queue before it. So the next queue to be served stays the same.
   if (place <= turn_) turn_ = turn_ > 0 ? turn_ - 1 : std::max<std::size_t>(queues_.size(), 1) - 1;
 }
 

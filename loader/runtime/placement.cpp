@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-/// Fewest processors with which one is left free for each GPU.
+/// With at least this many processors, one is left free for each GPU.
 constexpr unsigned enough_cores = 4;
 
 std::string counted(std::size_t count, const std::string& noun) {
@@ -26,12 +26,12 @@ std::string decimal(double value) {
   return {text, std::to_chars(text, std::end(text), std::round(value * 100) / 100).ptr};
 }
 
-/// Returns the begin of a piece when `size` things are cut into `pieces` consecutive pieces.
+/// Returns the begin of a piece if `size` elements are divided into `pieces` consecutive pieces.
 std::size_t cut_at(std::size_t size, std::size_t piece, std::size_t pieces) {
   return size * piece / pieces;
 }
 
-/// Whether a launcher bound each rank to processors of its own. They differ from the parent's, and
+/// Whether a launcher bound each rank to its own processors. These differ from the parent's, and
 /// are so few that all ranks can have different ones.
 bool bound_by_launcher(const Topology& machine, unsigned local_world) {
   return machine.bound_apart && machine.affinity_cpus < machine.cpuset_cpus &&
@@ -95,8 +95,8 @@ std::vector<PciDevice> driven_gpus(const Topology& machine, unsigned local_rank,
   std::ranges::copy_if(machine.devices, std::back_inserter(gpus), &PciDevice::launches);
   const auto all = static_cast<std::size_t>(
       std::ranges::count(machine.devices, PciDevice::Kind::gpu, &PciDevice::kind));
-  // If this rank sees so few GPUs that all ranks can have different ones, it drives all that it
-  // sees.
+  // If this rank sees so few GPUs that each rank can have different ones, it drives all GPUs that
+  // it sees.
   if (gpus.empty() || (gpus.size() < all && gpus.size() * local_world <= all)) return gpus;
   const std::size_t begin = cut_at(gpus.size(), local_rank, local_world);
   const std::size_t end = std::max(cut_at(gpus.size(), local_rank + 1, local_world), begin + 1);
@@ -104,12 +104,12 @@ std::vector<PciDevice> driven_gpus(const Topology& machine, unsigned local_rank,
           gpus.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-/// Returns the piece of the processors that a rank takes, if they are cut into one piece per rank.
+/// Returns the number of the rank's piece if the processors are divided into one piece per rank.
 /// First, each rank in turn takes a piece on the node of its first GPU, if one is left. Then the
-/// other ranks take the rest. All ranks of a host get the same result.
+/// other ranks take the rest. Every rank of a host computes the same distribution.
 std::size_t piece_of_rank(const Topology& machine, unsigned local_rank, unsigned local_world) {
   const std::size_t cpus = count_cpus(machine);
-  std::vector<int> left;  // node on which each piece begins, or `taken`
+  std::vector<int> left;  // node of each piece's first processor, or `taken`
   for (std::size_t piece = 0; piece < local_world; ++piece)
     left.push_back(piece_of(machine.nodes, cut_at(cpus, piece, local_world),
                             cut_at(cpus, piece + 1, local_world))
@@ -134,7 +134,7 @@ std::size_t piece_of_rank(const Topology& machine, unsigned local_rank, unsigned
   return chosen[local_rank];
 }
 
-/// Distributes `workers` over the nodes, each to the node with most processors per worker.
+/// Distributes `workers` over the nodes: each worker to the node with most processors per worker.
 std::vector<unsigned> deal(unsigned workers, const std::vector<NumaNode>& nodes) {
   std::vector<unsigned> dealt(nodes.size(), 0);
   for (unsigned worker = 0; worker < workers; ++worker) {
@@ -147,8 +147,8 @@ std::vector<unsigned> deal(unsigned workers, const std::vector<NumaNode>& nodes)
   return dealt;
 }
 
-/// Returns the node that gives up a processor for a GPU: the GPU's own node if that has two workers
-/// or more, else the node with most workers.
+/// Returns the node on which a processor is left free for a GPU: the GPU's own node if it has two
+/// workers or more, else the node with most workers.
 std::size_t giving_node(const Placement& placement, const PciDevice* gpu) {
   const auto& nodes = placement.topology.nodes;
   for (std::size_t node = 0; gpu != nullptr && node < nodes.size(); ++node)

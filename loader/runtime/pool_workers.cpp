@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-/// Limits OpenMP to this thread. The setting belongs to the calling thread, so the rest of the
+/// Makes OpenMP use only the calling thread. The setting belongs to this thread, so the rest of the
 /// process keeps its own.
 void keep_openmp_to_this_thread() {
   // The symbol exists only if another library in the process uses OpenMP. millrace does not link
@@ -112,7 +112,7 @@ void PoolWorkers::set_concurrency(unsigned workers) {
     MutexLock lock(mutex_);
     concurrency_ = std::min(workers, workers_);
     ++offers_;
-    parked_workers_.call_all(concurrency_);  // a worker that was called may not be active any more
+    parked_workers_.call_all(concurrency_);  // the workers called earlier may no longer be active
     offer = offer_now();
   }
   make(offer);
@@ -197,7 +197,8 @@ PoolWorkers::Turn PoolWorkers::wait_for_turn(unsigned number_in_pool, const void
         Turn turn{.own = std::move(item)};
         if (waited)
           turn.called = parked_workers_.call(concurrency_, queues_.left(ParkedWorkers::at_once));
-        // Help may be wanted only now: this worker no longer waits, or the front job has changed.
+        // Other pools may be able to help now: this worker no longer waits, or the front job has
+        // changed.
         if (waited || turn.own->last) turn.offer = offer_now();
         if (offered) turn.pass_on = others_;
         return turn;

@@ -61,7 +61,7 @@ void RuntimeServices::set_need(const void* pipeline, Need need) {
   if (needs_.empty()) return;
   std::vector<Need> all;
   for (const auto& [one, needed] : needs_) all.push_back(needed);
-  // Pipelines that can use few pools come first.
+  // Pipelines that can use few pools are served first.
   std::ranges::stable_sort(all, {}, [](const Need& one) { return one.pools.size(); });
   activate(all);
 }

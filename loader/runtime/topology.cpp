@@ -45,8 +45,8 @@ TopologyHandle new_topology() {
 /// Returns the number of processors of a synthetic topology: the product of its numbers ("pack:2
 /// core:4 2"), without those in brackets. The result is at most `most` + 1. hwloc itself would
 /// allocate all processors. Reads the text as hwloc does: a number may have a sign, spaces before
-/// it and any base of `strtoul`, and the next level may follow at once. Returns nullopt for a text
-/// that hwloc would refuse, too.
+/// it and any base of `strtoul`, and the next level may follow without a space. Returns nullopt for
+/// a text that hwloc would refuse, too.
 std::optional<std::uint64_t> count_synthetic(const std::string& description, std::uint64_t most) {
   const char* at = description.c_str();
   const auto skip_behind = [&](char end) {
@@ -59,7 +59,7 @@ std::optional<std::uint64_t> count_synthetic(const std::string& description, std
     if (*at == '(' && !skip_behind(')')) return {};  // attributes of the machine or of a level
     at += std::strspn(at, " \n");
     if (*at == '\0') return processors;
-    if (*at == '[') {  // attached memory
+    if (*at == '[') {  // memory attached to the level
       if (!skip_behind(']')) return {};
       continue;
     }
@@ -112,7 +112,7 @@ std::vector<CacheLevel> caches_in(hwloc_topology_t topology, hwloc_const_bitmap_
   return levels;
 }
 
-/// Returns the processors of `usable` by physical core, in hwloc's order: neighbours side by side.
+/// Returns the processors of `usable`, grouped by physical core, in hwloc's order of cores.
 std::vector<std::vector<int>> cores_in(hwloc_topology_t topology, hwloc_const_bitmap_t usable) {
   std::vector<std::vector<int>> cores;
   const Bitmap of_core(hwloc_bitmap_alloc());
@@ -149,7 +149,7 @@ std::vector<NumaNode> nodes_in(hwloc_topology_t topology, hwloc_const_bitmap_t u
 }
 
 /// Whether the kernel refuses to report this process's affinity, as in some sandboxes. hwloc would
-/// ask with ever larger sets and never return.
+/// then ask with larger and larger sets and never return.
 bool affinity_is_refused() {
   constexpr std::size_t most_bytes = std::size_t{1} << 17;  // for 2^20 processors
   for (std::size_t bytes = sizeof(cpu_set_t); bytes <= most_bytes; bytes *= 2) {

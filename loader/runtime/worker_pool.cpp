@@ -15,8 +15,9 @@
 namespace millrace {
 namespace {
 
-/// Address space that oneTBB takes for an arena and the threads that enter it. If it is refused
-/// there, oneTBB aborts, or waits for its own lock (2022.1).
+/// Address space that oneTBB takes for an arena and the threads that enter it. If the system
+/// refuses it when threads enter the arena, oneTBB aborts. Version 2022.1 instead waits forever for
+/// a lock that it holds itself.
 constexpr std::size_t arena_bytes = std::size_t{4} << 20;
 
 /// Throws `Error` (`io`) if the system refuses `arena_bytes` of address space.
@@ -83,7 +84,7 @@ void WorkerPool::stop(Clock::time_point deadline) {
 
 void WorkerPool::help_each_other(const std::vector<WorkerPool*>& pools) {
   for (std::size_t pool = 0; pool < pools.size(); ++pool) {
-    PoolWorkers::Others others;  // in another order for each pool
+    PoolWorkers::Others others;  // each pool has them in another order
     for (std::size_t step = 1; step < pools.size(); ++step)
       others.push_back(pools[(pool + step) % pools.size()]->impl_);
     if (!others.empty()) pools[pool]->impl_->help(std::move(others));

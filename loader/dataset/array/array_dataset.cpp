@@ -155,7 +155,8 @@ std::shared_ptr<const Dataset> open_npy(const fs::path& path, const OpenOptions&
 }
 
 Status probe_arrays(const fs::path& path) {
-  // Checks the beginning first: most files are not descriptions, and need not be read as a whole.
+  // Checks the beginning first, because most files are not descriptions and need not be read as a
+  // whole.
   const std::string beginning = first_bytes_of(path, 4096);
   const std::size_t first = beginning.find_first_not_of(" \t\r\n");
   if (first == std::string::npos || beginning[first] != '{')

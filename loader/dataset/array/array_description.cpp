@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Longest name of a field: messages show it whole.
+/// Largest length of a field's name, since messages contain whole names.
 constexpr std::size_t most_name_bytes = 200;
 constexpr const char* arrays_format = "arrays";
 constexpr const char* key_of_shards = "millrace_shards";
@@ -67,7 +67,7 @@ std::vector<std::string> read_name_list(const Members& members, const JsonLocati
 class DescriptionReader {
  public:
   DescriptionReader(const fs::path& path, bool mapped) : name_(path.string()), mapped_(mapped) {
-    // A description may be reached by a symbolic link: then the files lie beside its target.
+    // If the path is a symbolic link, the files are in the folder of its target.
     std::error_code error;
     const fs::path at = fs::canonical(path, error);
     folder_ = (error ? path : at).parent_path();
@@ -121,8 +121,8 @@ class DescriptionReader {
     if (!npy && !raw && common_files_.empty())
       location.fail("neither " + location.name("npy") + " nor " + location.name("raw") +
                     " is there");
-    // The allowed keys. A .npy file states its own layout, and fields without files share the
-    // common layout: neither may repeat it.
+    // Allows only the keys that apply. A .npy file states its own layout. A field without its own
+    // file has the layout of the common files.
     const Members members =
         npy   ? Members(json, location, {"npy", "window", "offsets", "max_length", "image", "as"})
         : raw ? Members(json, location,
@@ -246,8 +246,8 @@ bool is_array_description(std::string_view text) {
     return !json.contains(key_of_shards) &&
            (json.contains("fields") || (format != json.end() && *format == arrays_format));
   }
-  // Damaged JSON that names "fields": opened as a description, it gives an error that locates the
-  // mistake.
+  // Damaged JSON that contains "fields" counts as a description: opening it then throws an error
+  // that locates the mistake.
   return text.find("\"fields\"") != std::string_view::npos &&
          text.find(key_of_shards) == std::string_view::npos;
 }

@@ -88,7 +88,8 @@ void ArrayFile::read_ahead(std::vector<ByteRange> ranges) const {
     // Ranges in the same or adjacent pages become one request.
     for (; first < ranges.size() && ranges[first].begin / page_bytes * page_bytes <= end; ++first)
       end = std::max(end, (ranges[first].end() + page_bytes - 1) / page_bytes * page_bytes);
-    // Linux reads at most one device request per call and ignores the rest.
+    // Per call, Linux reads at most as many bytes as the device's largest request, and ignores the
+    // rest.
     for (std::uint64_t bytes = 0; at < end; at += bytes) {
       bytes = std::min(std::uint64_t{128} << 10, end - at);
       if (map_)

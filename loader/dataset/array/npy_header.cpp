@@ -39,7 +39,8 @@ constexpr NpyCode npy_codes[] = {
 
 DType npy_dtype(std::string_view descr) {
   const std::string shown = "\"" + cut(std::string(descr)) + "\"";
-  // "i4" and "|i4" state no byte order. numpy reads them in the machine's, which is little-endian.
+  // "i4" and "|i4" state no byte order. numpy reads them in the machine's byte order, which is
+  // little-endian.
   const bool states_order = "<>|="sv.find(descr.substr(0, 1)) != std::string_view::npos;
   const std::string_view kind = descr.substr(!descr.empty() && states_order ? 1 : 0);
   if (kind.starts_with("O"))

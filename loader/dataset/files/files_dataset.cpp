@@ -139,7 +139,7 @@ Status FilesDataset::Reader::read_file(const std::string& name, std::uint64_t in
   if (length == 0) return Status::bad("is empty");
   if (length > most_file_bytes)
     return Status::bad("is " + std::to_string(length) + " bytes long; at most 1 GiB is read");
-  // One byte more, to detect a file that has grown.
+  // Reads one byte more than the length, to detect a file that has grown.
   if (buffer_.size() <= length) buffer_.resize(length + 1);
   for (bytes = 0; bytes <= length;) {
     const ssize_t read = ::read(file.get(), buffer_.data() + bytes, length + 1 - bytes);

@@ -59,7 +59,8 @@ class ClassWalk {
     visit = {.is_open = true, .was_here = true};
     FolderEntries entries = read_all(folder_ / relative);
     ignored_folders_ += ignore_hidden(entries).folders;
-    // An entry that cannot be opened is listed if its name is an image's, and becomes a bad record.
+    // An entry that cannot be opened is listed if it has the extension of an image. It becomes a
+    // bad record.
     for (auto& [name, reason] : entries.others) entries.files.push_back(std::move(name));
     std::erase_if(entries.files,
                   [](const std::string& name) { return !has_image_extension(name); });

@@ -15,7 +15,7 @@ struct NamedSchema {
   std::string_view name;
   std::unique_ptr<LmdbSchema> (*make)();
 };
-/// In the order in which they are probed.
+/// The schemas in the order in which they are probed.
 constexpr NamedSchema schemas[] = {{"images", plain_images},
                                    {"caffe-datum", caffe_datum},
                                    {"caffe2-tensors", caffe2_tensors},

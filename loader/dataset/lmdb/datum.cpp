@@ -31,7 +31,7 @@ class DatumParser final : public EntryParser {
           {"data", datum_.floats.empty() ? datum_.data : std::as_bytes(std::span(datum_.floats))});
       fields.push_back({"shape", std::as_bytes(std::span(shape_))});
     }
-    // Protobuf's default, for a label that was left out.
+    // Protobuf leaves out a label of 0, its default.
     label_ = datum_.label.value_or(0);
     fields.push_back({"label", std::as_bytes(std::span(&label_, 1))});
     return Status::ok();

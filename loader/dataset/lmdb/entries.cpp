@@ -8,12 +8,13 @@
 namespace millrace {
 
 void Entries::leave_out_metadata() {
-  // With these flags keys are integers, or keys with a common prefix are not adjacent.
+  // With these flags the keys are integers, or keys with a common prefix are not adjacent.
   if ((tree_.flags & (lmdb::integer_keys | lmdb::reversed_keys)) != 0) return;
   EntryCursor cursor(*this);
   std::vector<std::uint64_t> found;
   for (const std::string_view begin : metadata_key_beginnings) {
-    // Metadata keys are few. Keys after this many that begin alike belong to records.
+    // Metadata keys are few. If more keys than this have the same beginning, the others belong to
+    // records.
     constexpr std::uint64_t most = 64;
     const std::uint64_t first = cursor.first_not_before(begin);
     for (std::uint64_t n = first; n < std::min(size_, first + most); ++n) {
@@ -72,7 +73,7 @@ std::uint64_t EntryCursor::first_not_before(std::string_view wanted, std::uint64
     return lmdb_key_less(entries_.tree().flags, std::as_bytes(std::span(found)),
                          std::as_bytes(std::span(wanted)));
   };
-  // Gallops first: the entry is often near.
+  // Starts with a galloping search, because the entry is often near.
   std::uint64_t end = begin;
   for (std::uint64_t step = 1; end < entries_.size() && is_before(end); step *= 2) {
     begin = end + 1;

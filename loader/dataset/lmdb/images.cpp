@@ -14,9 +14,9 @@ namespace {
 
 /// Classes that follow from the keys: the first folder below those that all keys share.
 struct KeyClasses {
-  /// The prefix that all keys share.
+  /// Prefix that all keys have in common.
   std::string beginning;
-  /// Ascending; empty unless keys are paths.
+  /// Names of the classes, ascending; empty unless keys are paths.
   std::vector<std::string> names;
 
   /// Returns the class folder of a key; empty if the key is not in a folder.
@@ -72,7 +72,8 @@ KeyClasses classes_of(const Entries& entries) {
     ++n;
     if (name.empty()) continue;
     classes.names.push_back(name);
-    // The keys of a folder are adjacent, and "0" is the character after "/".
+    // Moves to the first key after the folder. Its keys are adjacent, and "0" is the character
+    // after "/".
     n = cursor.first_not_before(classes.beginning + name + '0', n);
   }
   std::ranges::sort(classes.names);

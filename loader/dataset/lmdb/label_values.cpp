@@ -21,7 +21,7 @@ std::optional<std::int64_t> decimal(std::string_view text) {
   return number;
 }
 
-/// Returns a signed integer of 1, 4 or 8 bytes. One byte has no sign.
+/// Returns an integer of 1, 4 or 8 bytes. One byte is unsigned, the others are signed.
 std::int64_t signed_number(std::string_view bytes, bool is_little_endian) {
   const std::uint64_t number = number_of(bytes, is_little_endian);
   return bytes.size() == sizeof(std::int32_t)

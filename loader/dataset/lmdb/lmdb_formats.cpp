@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-/// Returns ok if a sample of the main database's values all have the schema.
+/// Returns ok if all probed values of the main database have the schema.
 template <std::unique_ptr<LmdbSchema> (*make)()>
 Status look_for(const LmdbFile& file, const LmdbTree& main) {
   if (holds_databases(file, main)) return Status::bad("its main database holds others");

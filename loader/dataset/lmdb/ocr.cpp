@@ -41,8 +41,8 @@ Status look(const LmdbFile& file, const LmdbTree& main) {
   return find(key_of(image_key, 1)) ? Status::ok() : Status::bad("it has no key image-000000001");
 }
 
-/// Keeps the `count` entries whose keys are `begin` and the numbers from 1 on. Throws if one of
-/// them is missing.
+/// Keeps the entries whose keys are `begin` and a number from 1 to `count`. Throws if one of them
+/// is missing.
 void keep(Entries& entries, std::string_view begin, std::uint64_t count) {
   EntryCursor cursor(entries);
   const std::uint64_t first = cursor.first_not_before(key_of(begin, 1));
@@ -51,7 +51,8 @@ void keep(Entries& entries, std::string_view begin, std::uint64_t count) {
     return at < entries.size() && cursor.key(at) == key_of(begin, number);
   };
   if (count > 0 && !expect(count)) {
-    // Binary search for the first missing number: all entries before it are in place.
+    // A binary search finds the first missing number: all entries before it are at their expected
+    // positions.
     std::uint64_t there = 0, missing = count;
     while (missing - there > 1) {
       const std::uint64_t middle = there + (missing - there) / 2;

@@ -51,8 +51,8 @@ bool is_page_table(const fs::path& path) {
          first == table_format;
 }
 
-/// The file's bytes without its checksum, or the reason why they are not used. Both are empty if
-/// the file does not exist.
+/// The stored file's bytes without the checksum, or the reason why they are not used. Both are
+/// empty if the file does not exist.
 struct StoredTables {
   Bytes bytes{};
   std::string why_not{};

@@ -15,7 +15,7 @@ std::string_view picture_kind(std::span<const std::byte> bytes) {
     return "WebP";
   if (text.starts_with("GIF87a"sv) || text.starts_with("GIF89a"sv)) return "GIF";
   if (text.starts_with("II*\0"sv) || text.starts_with("MM\0*"sv)) return "TIFF";
-  // Two letters are a weak signature: more of the header must match.
+  // Two letters are a weak signature, so more of the header must match.
   if (text.starts_with("BM"sv) && text.size() > 26 && text.substr(6, 4) == "\0\0\0\0"sv)
     return "BMP";
   if (text.size() > 8 && text[0] == 'P' && (text[1] == '5' || text[1] == '6') &&

@@ -19,7 +19,8 @@ AtomicFileWriter::AtomicFileWriter(std::filesystem::path path,
     : path_(std::move(path)), beside_(path_.string() + ".replacement") {
   if (std::filesystem::exists(path_) && !is_own(path_))
     throw Error(ErrorCode::already_exists, path_.string() + " exists and is not " + what);
-  // A killed writer's file is not continued: it is deleted and written anew.
+  // The file of a killed writer is not continued. It is deleted and written again from the
+  // beginning.
   if (const FileDescriptor left = lock_existing(beside_)) ::unlink(beside_.c_str());
   file_ = create_locked(beside_);
 }

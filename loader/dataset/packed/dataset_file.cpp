@@ -49,7 +49,7 @@ Status DatasetFile::probe(const std::filesystem::path& path) {
       return main.flags == 0 && pages.find_tree(main, meta_database) &&
              pages.find_tree(main, records_database);
     });
-    // An empty file may be the rest of an interrupted writer.
+    // An LMDB file without entries may have been left by an interrupted writer.
     if (!has_both && main.entries > 0)
       return Status::bad("it is an LMDB file, but not a millrace dataset");
   } catch (const LmdbDamage&) {
@@ -63,7 +63,7 @@ Status DatasetFile::probe(const std::filesystem::path& path) {
 std::shared_ptr<const DatasetFile> DatasetFile::open(const std::filesystem::path& path,
                                                      bool mapped) {
   std::shared_ptr<const DatasetFile> opened(new DatasetFile(LmdbFile::open(path, mapped)));
-  // Not shared: an incomplete file may have more records when it is opened again.
+  // An incomplete file is not shared, since it may have more records when it is opened again.
   if (!opened->description().complete) return opened;
   std::shared_ptr<const LmdbFile> shared = LmdbFile::share(opened->file_);
   if (shared == opened->file_) return opened;

@@ -40,7 +40,7 @@ bool is_at(const FileDescriptor& file, const std::filesystem::path& path) {
          opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
 }
 
-/// Locks a newly created file. Deletes the file if its file system has no locks.
+/// Locks a newly created file. Deletes the file if its file system does not support locks.
 void lock_new(const FileDescriptor& file, const std::filesystem::path& path) {
   try {
     lock(file, path);

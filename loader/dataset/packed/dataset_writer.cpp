@@ -54,7 +54,7 @@ std::unique_ptr<RecordWriter> make_writer(const std::filesystem::path& path,
   check_lmdb_version(path.string(), major, minor, patch);
   const std::filesystem::path beside = path.string() + ".replacement";
   bool replaces = options.resume && std::filesystem::exists(beside);
-  // Held to the end: of two writers that replace the same dataset, the second finds the lock taken.
+  // The lock is held to the end, so a second writer that replaces the same dataset fails.
   FileDescriptor old = options.overwrite || replaces ? lock_existing(path) : FileDescriptor();
   if (options.overwrite) {
     replaces = static_cast<bool>(old);

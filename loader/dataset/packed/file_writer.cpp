@@ -33,7 +33,7 @@ std::string names_of(const Fields& fields, Name name = {}) {
 
 }  // namespace
 
-// LMDB aborts the process if this returns, which it does outside of `guarded`.
+// LMDB's assertion handler. It returns only outside of `guarded`; LMDB then aborts the process.
 void FileWriter::on_assertion(MDB_env* environment, const char* message) {
   auto& writer = *static_cast<FileWriter*>(mdb_env_get_userctx(environment));
   if (!writer.is_guarded_) return;
@@ -93,12 +93,12 @@ void FileWriter::take_up() {
     if (!description_.fields.empty() && found.fields != description_.fields)
       throw Error(ErrorCode::invalid_argument,
                   path_.string() + " cannot be resumed: its records have other fields");
-    // LMDB does not check its pages, so they are checked here.
+    // LMDB does not check the pages of the existing file, so they are checked here.
     if (!found.complete) there->check();
     description_ = found;
     committed_ = found.records;
   } catch (const Error& error) {
-    // A file that was interrupted before its first commit is begun again, from the start.
+    // A file whose writer was interrupted before the first commit is written again from the start.
     if (error.code() != ErrorCode::incomplete) throw;
     if (retry_interrupted([&] { return ftruncate(lock_.get(), 0); }) != 0)
       throw Error(ErrorCode::io, path_.string() + " cannot be emptied: " + errno_text(errno));
@@ -130,14 +130,14 @@ void FileWriter::open_environment() {
     mdb_env_set_userctx(created, this);
     mdb_env_set_assert(created, on_assertion);
     mdb_env_set_mapsize(created, first_map_bytes);
-    // `lock_` takes the place of LMDB's lock file. Each commit syncs its records before it writes
-    // the meta page that leads to them; the next commit syncs that page.
+    // `lock_` replaces LMDB's lock file. Each commit syncs its records before it writes the meta
+    // page that leads to them; the next commit syncs that page.
     opened = guarded([&] {
       return mdb_env_open(created, path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOMETASYNC, 0666);
     });
   }
   check(opened);
-  // From here on, readers see the file as an incomplete dataset.
+  // After this commit, readers see the file as an incomplete dataset.
   if (committed_ > 0) return;
   check(try_commit());
   // Throws for LMDB 1.0's development versions: they write its data version but report 0.9.
@@ -224,13 +224,15 @@ int FileWriter::try_commit() {
   while (code == EINTR) {
     MDB_txn* transaction = nullptr;
     code = guarded([&] { return write(transaction, json); });
-    // After a failed assertion the transaction may refer to stack frames of LMDB that are gone.
+    // After a failed assertion the transaction may refer to stack frames of LMDB that no longer
+    // exist.
     if (transaction != nullptr && code != assertion_failed) mdb_txn_abort(transaction);
   }
   return code;
 }
 
-/// Sets `transaction` while it has to be aborted.
+/// Writes the pending records and the description in one transaction. If it fails while
+/// `transaction` is set, the caller must abort that transaction.
 int FileWriter::write(MDB_txn*& transaction, std::string& json) {
   if (const int code = mdb_txn_begin(environment_.get(), nullptr, 0, &transaction)) return code;
   if (const int code = put_records(transaction)) return code;

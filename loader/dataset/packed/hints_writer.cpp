@@ -65,7 +65,7 @@ HintsHeader header_of(const Dataset& dataset) {
 /// Throws `Error` (`invalid_argument`) unless the file still has exactly the records of `dataset`.
 /// It may have been replaced since, or `dataset` may be only a part of it.
 void check_is_at(const Dataset& dataset, const std::string& file) {
-  // Without a fingerprint the records cannot be compared. But each hint identifies the bytes that
+  // Without a fingerprint the records cannot be compared. Each hint still identifies the bytes that
   // it belongs to.
   if (!dataset.facts().fingerprint) return;
   const auto there = open_dataset(file, {.map = false, .hints = false});

@@ -47,7 +47,8 @@ void LmdbPages::check() const { Check(*this).run(); }
 void LmdbPages::Check::run() {
   const LmdbMeta meta = newest();
   take(0, 2);
-  constexpr std::uint16_t of_records = 0x7F;  // the other bits are flags of the environment
+  // Mask of a tree's flags; the other bits belong to the environment.
+  constexpr std::uint16_t of_records = 0x7F;
   if ((meta.free.flags & of_records) != integer_keys || meta.main.flags != 0)
     throw_damage(meta.transaction % 2, "is the root of an impossible tree");
   tree(meta.main, [this](const Node& node) { named_tree(node); });
@@ -56,8 +57,8 @@ void LmdbPages::Check::run() {
   tree(free, [&](const Node& node) { free_pages(node, meta.transaction); });
 }
 
-/// A commit writes meta page 0 or 1 by its number, so the two pages must be of the last two
-/// commits.
+/// Returns the newer meta page. Commits write meta pages 0 and 1 alternately, so the pages must be
+/// of the last two commits.
 LmdbMeta LmdbPages::Check::newest() const {
   LmdbMeta metas[2];
   for (std::size_t page = 0; page < 2; ++page) {
@@ -136,7 +137,7 @@ void LmdbPages::Check::named_tree(const Node& node) {
   });
 }
 
-/// Checks the pages that one transaction freed: a count, then that many page numbers, descending.
+/// Checks the list of pages that one transaction freed: a count, then the page numbers, descending.
 void LmdbPages::Check::free_pages(const Node& node, std::uint64_t newest_transaction) {
   if (node.key.size() != sizeof(std::uint64_t))
     throw_damage(node.page, "has a key that is not a number");
@@ -156,7 +157,8 @@ void LmdbPages::Check::free_pages(const Node& node, std::uint64_t newest_transac
   }
 }
 
-/// LMDB relies on the nodes to fill the page up to its end when it moves them.
+/// Checks that the nodes fill the page up to its end without gaps. LMDB relies on this when it
+/// moves them.
 void LmdbPages::Check::fill(const Page& page, bool is_leaf) {
   nodes_.clear();
   for (unsigned at = 0; at < page.nodes; ++at) {

@@ -56,7 +56,7 @@ class LmdbPages::Walk {
   const std::function<void(LmdbLeaf)>& leaf_;
   const std::function<void(std::span<const std::uint64_t>)>& soon_;
   std::uint64_t entries_ = 0, branches_ = 0, leaves_ = 0;
-  /// The last key, and the lower bound of the next one from the branch pages; empty if unknown.
+  /// The last key, and the lower bound of the next key, which branch pages state; empty if unknown.
   Key last_, least_;
 };
 
@@ -77,7 +77,7 @@ void LmdbPages::Walk::run() {
 void LmdbPages::Walk::branch(std::uint64_t number, unsigned level) {
   if (++branches_ > tree_.branches) throw_damage(number, "is one branch page too many in its tree");
   const Page mapped = file_.page(number, branch_page);
-  // Without a map, the pages below overwrite this one.
+  // If the file is not mapped, reading the child pages overwrites this page.
   const std::vector<std::byte> copy(mapped.begin, mapped.begin + file_.page_bytes_);
   const Page page{number, copy.data(), mapped.nodes, mapped.upper};
   const bool is_last = level + 1U == tree_.depth;

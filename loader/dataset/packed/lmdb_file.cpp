@@ -139,8 +139,8 @@ struct LmdbFileRegistry {
 };
 
 LmdbFileRegistry& LmdbFile::registry() {
-  // A child of fork() would wait for ever for a local object that another thread was constructing.
-  // `std::call_once` begins again there.
+  // A child of fork() would wait forever for a static object that another thread was constructing.
+  // `std::call_once` begins again in the child.
   static LmdbFileRegistry* registry = nullptr;
   static std::once_flag once;
   std::call_once(once, [] {
@@ -199,7 +199,7 @@ LmdbFile::LmdbFile(FileDescriptor file, const LmdbMeta& meta, std::string name, 
     : name_(std::move(name)), meta_(meta), id_(id) {
   if (std::get<bool>(id)) map_ = SigbusSafeMap::make(file.get(), bytes(), name_, warnings_);
   if (map_) {
-    // Records are read in random order, so the kernel should not read ahead behind one.
+    // Records are read in random order, so the kernel should not read ahead.
     madvise(const_cast<std::byte*>(map().data()), bytes(), MADV_RANDOM);
   } else {
     file_ = std::move(file);
@@ -252,7 +252,7 @@ Status LmdbCursor::check_kept(std::span<const std::byte> bytes) const {
 }
 
 const std::byte* LmdbCursor::read(FileRange range) {
-  // The same page again, often for its next entry.
+  // The buffer already has this page: callers often read its next entry.
   if (range.offset == held_.offset && range.bytes == held_.bytes) return buffer_.data();
   held_ = {};
   if (buffer_.size() < range.bytes) buffer_.resize(range.bytes);

@@ -77,15 +77,15 @@ std::uint64_t LmdbPages::integer_key(const Page& page, unsigned at) const {
 }
 
 LmdbLeafRange LmdbPages::place_of(const LmdbTree& tree, std::uint64_t index) const {
-  // Narrows the range of keys from page to page. A leaf's first key is the key of its branch node,
-  // since records are never removed, and keys have no gaps. So a record's position on its leaf is
-  // known.
+  // Narrows the range of keys from page to page. Keys have no gaps, and records are never removed,
+  // so a leaf's first key is the key of its branch node. This gives a record's position on its
+  // leaf.
   LmdbLeafRange place{.first = 0, .end = tree.entries, .leaf = tree.root};
   if (index >= tree.entries || tree.depth == 0 || tree.depth > max_depth)
     throw_damage(tree.root, "is the root of an impossible tree");
   for (unsigned level = 1; level < tree.depth; ++level) {
     const Page branch = page(place.leaf, branch_page);
-    unsigned below = 0;  // its key is unused
+    unsigned below = 0;  // the key of node 0 is unused
     for (unsigned above = branch.nodes; above - below > 1;) {
       const unsigned middle = below + (above - below) / 2;
       const std::uint64_t key = integer_key(branch, middle);
@@ -147,7 +147,7 @@ FileRange LmdbPages::range(const Node& node, bool has_pages) const {
 }
 
 std::span<const std::byte> LmdbPages::value(const Node& node) const {
-  // Read once: the mapped file may change.
+  // The flag is read only once, because the mapped file may change.
   const bool has_pages = node.has_pages();
   const FileRange at = range(node, has_pages);
   if (!has_pages) return node.rest.first(at.bytes);

@@ -107,7 +107,7 @@ std::string to_json(const Description& description) {
 
 Description parse_description(std::string_view json, const std::string& file) {
   try {
-    // Any length: the list of items that were left out may be long.
+    // The text may have any length, since the list of items that were left out may be long.
     if (const std::string problem = json_problem(json, SIZE_MAX); !problem.empty())
       throw Error(ErrorCode::corrupt,
                   "its damaged description " + problem + "; copy or pack it again");

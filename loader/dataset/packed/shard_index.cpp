@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t index_format = 1;
-/// Far more than the largest number of shards needs.
+/// Largest size of an index, far more than the largest number of shards needs.
 constexpr std::size_t max_index_bytes = std::size_t{64} << 20;
 constexpr const char* format_key = "millrace_shards";
 
@@ -74,7 +74,7 @@ std::vector<fs::path> shards_at(const fs::path& path) {
     index = read_shard_index(path);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::io) throw;
-    return shards;  // another file that begins with a brace
+    return shards;  // this is another kind of file that begins with a brace
   }
   if (!index.begun.empty()) index.add({.file = index.begun});
   for (const ShardEntry& shard : index.shards) shards.push_back(shard_path(path, shard.file));
@@ -142,7 +142,7 @@ ShardIndex read_shard_index(const fs::path& path) {
 }
 
 fs::path shard_path(const fs::path& index, const std::string& file) {
-  // The index may be reached by a symbolic link: then the shards lie beside its target.
+  // If the path is a symbolic link, the shards are in the folder of its target.
   std::error_code error;
   const fs::path at = fs::canonical(index, error);
   return (error ? index : at).parent_path() / file;
@@ -181,7 +181,7 @@ std::shared_ptr<const DatasetFile> open_listed_shard(const fs::path& index, cons
 
 namespace {
 
-/// Also removes the rest of a killed writer.
+/// Removes a hints file, and the file that a killed writer of hints left.
 void unlink_hints(const fs::path& hints) {
   if (is_hints_file(hints)) unlink(hints.c_str());
   unlink((hints.string() + ".replacement").c_str());
@@ -200,7 +200,7 @@ void remove_dataset(const fs::path& path) {
   if (!locked) return;
   if (!is_shard_index(path) && !LmdbFile::probe(path).is_ok())
     throw Error(ErrorCode::already_exists, path.string() + " exists and is not a dataset");
-  // The index is removed last: until then it lists the files that are still to be removed.
+  // The index is removed last. Until then it lists the files that remain to be removed.
   for (const fs::path& shard : shards_at(path)) unlink_with_hints(shard);
   unlink(next_index(path).c_str());
   unlink_with_hints(path);

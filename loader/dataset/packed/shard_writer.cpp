@@ -27,7 +27,7 @@ ShardWriter::ShardWriter(std::filesystem::path path, std::filesystem::path writt
   index_.source = options_.source;
   index_.created_by = this_version();
   if (options_.resume && std::filesystem::exists(path_)) {
-    // If the index is a symbolic link, the shards lie beside its target.
+    // If the index is a symbolic link, the shards are in the folder of its target.
     const std::filesystem::path at = std::filesystem::canonical(path_);
     if (named_ == path_) named_ = at;
     path_ = at;

@@ -46,7 +46,8 @@ StreamDataset::StreamDataset(std::shared_ptr<RecordStream> stream, const OnePass
 
 std::shared_ptr<StreamWindows> StreamDataset::begin(const StreamWindows::Run& run) const {
   MutexLock lock(mutex_);
-  // A worker may hold the windows of a run for a moment after its end.
+  // The windows of an ended run may still exist, because a worker may hold them for a moment
+  // longer.
   if (const auto others = windows_.lock(); others != nullptr && !others->is_over())
     refuse_stream(name_ + ": another pipeline reads this stream; end that one first");
   if (*was_read_ && !can_restart())
@@ -81,7 +82,7 @@ std::string StreamDataset::key(std::uint64_t index) const {
       if (const auto held = current->find(index); !held->record.key.empty())
         return one_line(held->record.key);
   } catch (const Error&) {
-    // The record is not in memory any more.
+    // The record is no longer in memory.
   }
   return Dataset::key(index);
 }

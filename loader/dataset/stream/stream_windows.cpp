@@ -15,7 +15,8 @@ namespace {
 
 /// Stream of a window's random numbers. Samples and batches use streams 0 to 18.
 constexpr std::uint32_t window_stream = 19;
-/// Number of windows that fill the memory, so that a batch may lie in several.
+/// Number of windows that fit into the memory together. More than one is needed, since a batch may
+/// use records of several windows.
 constexpr std::size_t windows_in_memory = 4;
 
 std::size_t bytes_of(const StreamWindows::HeldRecord& held) {
@@ -80,7 +81,8 @@ void StreamWindows::read_epochs() {
 bool StreamWindows::begin_stream() {
   was_read_->store(true);
   if (restarts_) stream_->restart();
-  // An interrupt before the restart may be lost. One after it is seen by `skip`.
+  // The restart may clear an interrupt that came before it, so `ended_` is checked. A later
+  // interrupt makes `skip` throw.
   if (ended_) return false;
   next_record_ = run_.first_record;
   if (run_.first_record > 0) stream_->skip(run_.first_record);
@@ -124,7 +126,8 @@ std::shared_ptr<const StreamWindows::HeldRecord> StreamWindows::next() {
 
 bool StreamWindows::begin_window(std::uint64_t epoch, std::uint64_t first) {
   MutexLock lock(mutex_);
-  // At most a window more than the planner needs; in the next epoch the first one.
+  // The thread reads at most one window more than the planner needs. Of the next epoch it reads
+  // only the first window.
   const auto may_begin = [&]() MILLRACE_REQUIRES(mutex_) {
     const bool is_current = epoch == need_.epoch;
     if (!is_current && epoch > need_.epoch + 1) return false;
@@ -167,7 +170,7 @@ void StreamWindows::complete_window(bool last) {
   Window* window = nullptr;
   {
     MutexLock lock(mutex_);
-    window = &windows_.back();  // stays there, since incomplete windows are not freed
+    window = &windows_.back();  // stays valid, since incomplete windows are not freed
   }
   const std::uint64_t position = window->epoch * stream_epoch_size + window->first;
   std::vector<std::uint32_t> order = permutation(
@@ -206,14 +209,14 @@ void StreamWindows::note_failure(std::uint64_t epoch) {
 void StreamWindows::close() noexcept {
   {
     MutexLock lock(mutex_);
-    if (closed_ && !reads_) return;  // another run may read the stream by now
+    if (closed_ && !reads_) return;  // another run may already read the stream
     closed_ = true;
     ended_ = true;
     ++interrupts_;
     reader_wakes_.notify_all();
     planner_wakes_.notify_all();
   }
-  was_read_->store(true);  // an interrupted stream must be begun again
+  was_read_->store(true);  // an interrupted stream must be restarted
   stream_->interrupt();
   MutexLock lock(mutex_);
   --interrupts_;
@@ -231,7 +234,7 @@ std::optional<StreamWindows::Extent> StreamWindows::wait_for(const Need& need) {
   while (!closed_ && !begin_epoch(need.epoch)) planner_wakes_.wait(mutex_);
   need_ = need;
   while (!closed_) {
-    // Also windows that were read for a run which resumes behind them.
+    // This also frees windows that precede the position at which the run resumes.
     free_windows();
     reader_wakes_.notify_all();
     std::uint64_t complete = 0;
@@ -265,8 +268,8 @@ bool StreamWindows::begin_epoch(std::uint64_t epoch) {
   return true;
 }
 
-/// Frees the complete windows before all records that are needed or held. The epoch's last window
-/// stays, because it says how long the epoch is.
+/// Frees the complete windows that precede all needed and held records. The epoch's last window
+/// stays, because it determines the length of the epoch.
 void StreamWindows::free_windows() {
   const std::uint64_t low = holds_.empty() ? need_.begin : std::min(need_.begin, *holds_.begin());
   bool freed = false;
@@ -290,7 +293,7 @@ void StreamWindows::draw(std::span<std::uint64_t> offsets) const {
 
 std::uint64_t StreamWindows::window_of(std::uint64_t offset) const {
   MutexLock lock(mutex_);
-  std::uint64_t first = offset;  // a window that has not begun
+  std::uint64_t first = offset;  // holds if the window has not begun
   for (const Window& window : windows_)
     if (window.epoch == need_.epoch && window.first <= offset && offset < window.end())
       first = window.first;
@@ -302,7 +305,7 @@ std::shared_ptr<const void> StreamWindows::hold(std::uint64_t begin) {
     MutexLock lock(mutex_);
     holds_.insert(begin);
   }
-  // It does not keep the windows themselves: a slot may outlive the run.
+  // The function holds only a weak pointer to the windows, because a slot may outlive the run.
   const auto release = [windows = weak_from_this(), begin](const void*) {
     if (const auto alive = windows.lock()) alive->release(begin);
   };

@@ -22,12 +22,13 @@ constexpr std::size_t skipped_at_once = std::size_t{64} << 10;
   throw Error(ErrorCode::io, name + " " + what + ": " + errno_text(reason));
 }
 
-/// Opens a file. Standard input is shared unless it is a file: a socket cannot be opened by name.
+/// Opens a file. If "/dev/stdin" is not a regular file, duplicates its descriptor, because a socket
+/// cannot be opened by name.
 FileDescriptor open_sequential(const std::string& name) {
   struct stat status {};
   if (name == "/dev/stdin" && ::fstat(STDIN_FILENO, &status) == 0 && !S_ISREG(status.st_mode))
     return FileDescriptor(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0));
-  // Non-blocking, so that opening a FIFO does not wait for its writer.
+  // O_NONBLOCK keeps the opening of a FIFO from waiting for its writer.
   return FileDescriptor::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
@@ -39,7 +40,7 @@ Interrupter::Interrupter() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
 
 void Interrupter::interrupt() noexcept {
   const std::uint64_t one = 1;
-  // It fails only if the event is set already.
+  // The write fails only if the event is already set.
   (void)!::write(event_.get(), &one, sizeof one);
 }
 

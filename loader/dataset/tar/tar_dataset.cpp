@@ -24,14 +24,14 @@ namespace fs = std::filesystem;
 constexpr const char* format_name = "tars";
 /// Largest sample. Without a map, a reader holds a whole sample in memory.
 constexpr std::uint64_t most_sample_bytes = (std::uint64_t{4} << 30) - 1;
-/// Number of samples that decide which fields the records must have.
+/// Number of samples that determine the fields that all records must have.
 constexpr std::uint64_t asked_samples = 16;
 
 /// The dataset of one tar.
 class TarDataset final : public Dataset, public std::enable_shared_from_this<TarDataset> {
  public:
-  /// `needed`: the fields that the records of the tars before this one have. Empty before the first
-  /// tar with samples, which sets it.
+  /// `needed`: the fields that the records of the previous tars have. Empty before the first tar
+  /// with samples; that tar sets it.
   TarDataset(const fs::path& path, const OpenOptions& options, std::optional<TarFields>& needed)
       : file_(path, options.map, warnings_) {
     if (!needed && size() > 0) needed = look_at_samples();
@@ -155,7 +155,7 @@ std::string TarDataset::key(std::uint64_t index) const {
     std::vector<std::byte> buffer;
     TarSample sample({});
     const std::span<const std::byte> bytes = file_.read(index, buffer);
-    // Even a bad record may have a key.
+    // The result is ignored, since even a bad record may have a key.
     (void)sample.read(bytes).is_ok();
     if (!sample.key().empty() && file_.check_kept(bytes).is_ok()) return one_line(sample.key());
   } catch (const Error&) {
@@ -183,7 +183,7 @@ void TarDataset::save_members() const {
   beside.replace();
 }
 
-/// The tars that a path stands for, and the reason.
+/// The tars that a path stands for, and the reason why it stands for them.
 struct NamedTars {
   std::vector<std::string> tars{};
   std::string reason{};

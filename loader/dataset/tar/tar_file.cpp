@@ -106,7 +106,7 @@ TarFile::TarFile(const std::filesystem::path& path, bool mapped, std::vector<std
   if (mapped)
     map_ = SigbusSafeMap::make(file_.get(), static_cast<std::size_t>(bytes_), name_, warnings);
   if (map_) {
-    // Records are read in random order, so the kernel should not read ahead behind one.
+    // Records are read in random order, so the kernel should not read ahead.
     ::madvise(const_cast<std::byte*>(map_->bytes().data()), map_->bytes().size(), MADV_RANDOM);
     file_ = {};
   } else {
@@ -182,8 +182,8 @@ Status TarFile::check_kept(std::span<const std::byte> bytes) const {
   const std::span<const std::byte> all = map_->bytes();
   const auto offset = static_cast<std::size_t>(bytes.data() - all.data());
   const std::size_t end = offset + bytes.size();
-  // If the file was shortened, the rest of its last page reads as zeros without a fault. But the
-  // page after it is lost then, so touching that page detects it.
+  // If the file was shortened, the rest of its last page reads as zeros without a fault. The page
+  // after it is then lost, so touching that page detects the truncation.
   const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t behind = (end + page_bytes - 1) / page_bytes * page_bytes;
   constexpr const char* reason = "an I/O error, or the file was made shorter";

@@ -142,7 +142,7 @@ std::optional<TarIndex> unpack_index(std::span<const std::byte> bytes) {
                  .samples = std::vector<SampleBlocks>(static_cast<std::size_t>(head[6]))};
   if (samples_bytes > 0)
     std::memcpy(index.samples.data(), bytes.data() + head_bytes, samples_bytes);
-  // A valid checksum does not make the positions valid: anyone can compute it.
+  // The positions are checked despite the valid checksum, because anyone can compute a checksum.
   std::uint64_t end = 0;
   for (const SampleBlocks& sample : index.samples) {
     if (sample.offset() < end || sample.count == 0) return {};

@@ -27,14 +27,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The longest list; the same limit holds for a list of shards.
+/// Largest size of a list of tars, the same as for an index of shards.
 constexpr std::size_t most_list_bytes = std::size_t{64} << 20;
 
 /// The names that a pattern or a list stands for. Number and total length are limited, since a
 /// short pattern of a few ranges can stand for many long names.
 class Names {
  public:
-  /// Beyond the limits, `add` throws an `Error` with `code` that names `of`.
+  /// If a limit is exceeded, `add` throws an `Error` that has `code` and names `of`.
   Names(const fs::path& of, ErrorCode code) : of_(of), code_(code) {}
 
   void add(std::string name) {
@@ -91,7 +91,8 @@ std::optional<std::uint64_t> letter_in(std::string_view text, char least, char m
   return static_cast<std::uint64_t>(text[0]);
 }
 
-/// Letters of both cases are not a range: bash would include the characters between them.
+/// Parses a range. "a..Z" with letters of both cases is not a range here; bash would include the
+/// characters between the cases.
 std::optional<BraceRange> brace_range(std::string_view inside) {
   const std::size_t dots = inside.find("..");
   if (dots == inside.npos) return {};
@@ -164,14 +165,15 @@ std::optional<Braces> first_braces(std::string_view name) {
 }
 
 void add_matches(const std::string& pattern, Names& names) {
-  // Skipping an unreadable folder would silently leave out its files.
+  // An unreadable folder is an error: skipping it would silently leave out its files.
   std::vector<std::string> matches =
       glob_matches(pattern, [](const char*, int error) { return names_no_file(error) ? 0 : 1; });
   if (matches.empty()) throw Error(ErrorCode::not_found, pattern + " matches no file");
   for (std::string& match : matches) names.add(std::move(match));
 }
 
-/// Appends the names of `part`: `pattern`, in which some braces may be expanded already.
+/// Appends the names that `part` stands for. `part` is `pattern` with some of its braces already
+/// expanded.
 void expand(const std::string& part, const fs::path& pattern, Names& names) {
   const std::optional<Braces> braces = first_braces(part);
   if (!braces) return names.add(part);
@@ -199,7 +201,7 @@ std::vector<std::string> glob_matches(const std::string& name, int (*on_error)(c
   const int result = glob(name.c_str(), GLOB_NOSORT, on_error, &found);
   if (result == GLOB_NOMATCH) return {};
   if (result != 0) throw Error(ErrorCode::io, name + " cannot be looked for: " + errno_text(errno));
-  // Bytewise: the order of records must not depend on the program's locale.
+  // Sorts by bytes, so the order of records does not depend on the program's locale.
   std::vector<std::string> matches(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   std::ranges::sort(matches);
   return matches;
@@ -241,8 +243,8 @@ bool is_tar_list(const fs::path& path) {
 
 namespace {
 
-/// Appends the tars of one line of a list. A range that is too long is an error of the list
-/// (`corrupt`), not of the caller.
+/// Appends the tars of one line of a list. A range that is too long is an error in the list
+/// (`corrupt`), not of the caller (`invalid_argument`).
 void add_line(const fs::path& name, const fs::path& list, Names& tars) {
   std::error_code ignored;
   try {
@@ -274,7 +276,7 @@ std::vector<std::string> read_tar_list(const fs::path& path) {
     if (line.empty()) continue;
     if (line.size() >= PATH_MAX)
       throw Error(ErrorCode::corrupt, path.string() + " has a line that is longer than any path");
-    // An absolute name replaces the folder.
+    // If the line is an absolute path, `/` returns it without the folder.
     add_line(path.parent_path() / fs::path(line), path, tars);
   }
   return tars.take();

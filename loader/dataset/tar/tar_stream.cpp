@@ -47,7 +47,8 @@ class StreamedTar {
   bool has_member() const { return has_member_; }
   const std::string& key() const { return key_; }
   std::uint64_t bytes() const { return member_.bytes; }
-  /// Takes the member's extension, and moves to the next member. With `contents` reads its bytes.
+  /// Returns the current member's extension and moves to the next member. If `contents` is not
+  /// null, reads the member's bytes into it.
   std::string take(std::vector<std::byte>* contents) {
     if (contents != nullptr) {
       contents->resize(static_cast<std::size_t>(member_.bytes));
@@ -105,13 +106,13 @@ class TarStream final : public RecordStream {
     next_tar_ = 0;
   }
   void interrupt() noexcept override {
-    // Files need none, and may be read again by the next run.
+    // Reading files needs no interrupt, and the next run may read them again.
     if (!only_files_) interrupter_.interrupt();
   }
   std::string name() const override { return name_; }
 
  private:
-  /// Opens tars up to one that has a sample. Returns false after the last tar.
+  /// Opens the next tars until one has a sample. Returns false after the last tar.
   bool has_sample();
   void decide_fields();
   Status parse(TarFields needed);
@@ -138,7 +139,7 @@ class TarStream final : public RecordStream {
 bool TarStream::has_sample() {
   while (!tar_ || !tar_->has_member()) {
     if (next_tar_ == tars_.size()) return false;
-    tar_.reset();  // closes the last file first
+    tar_.reset();  // closes the previous file first
     tar_.emplace(tars_[next_tar_++], interrupter_);
   }
   return true;
@@ -172,7 +173,7 @@ bool TarStream::next(StreamRecord& record) {
   return true;
 }
 
-/// Skips samples by their headers alone, once the first ones have decided the fields.
+/// Skips samples. Once the first samples have determined the fields, reads only the headers.
 void TarStream::skip(std::uint64_t count) {
   for (; count > 0 && !run_ended() && has_sample(); --count) {
     if (!needed_) {

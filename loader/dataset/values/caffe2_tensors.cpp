@@ -13,11 +13,11 @@ namespace {
 struct TypeOfData {
   const char* name;
   const char* field;
-  /// Valid range, for integers.
+  /// Range of valid values; only for integer types.
   std::int64_t least = 0, most = 0;
 };
 
-/// Indexed by DataType.
+/// Indexed by the value of DataType.
 constexpr std::array<TypeOfData, 11> data_types = {{
     {"UNDEFINED", nullptr},
     {"FLOAT", "float_data"},

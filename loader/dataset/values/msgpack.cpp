@@ -150,7 +150,7 @@ bool MsgpackMachine::put(std::uint32_t number) {
     open.last = number;
     --open.left;
   }
-  // Close every collection that is complete now.
+  // Closes every collection that is now complete.
   while (levels_ > 0 && open_[levels_ - 1].left == 0) --levels_;
   return true;
 }
@@ -215,7 +215,8 @@ bool MsgpackMachine::collection(Collection kind, std::uint64_t count) {
   if (items == 0) return put(number);
   if (levels_ == open_.size())
     return fail("more than " + std::to_string(Values::max_levels) + " levels of arrays and maps");
-  // Counts as an item of its parent at once. A full parent closes after this collection.
+  // The collection counts as an item of its parent now. If it is the parent's last item, the parent
+  // is closed after this collection.
   if (levels_ > 0) {
     --open_[levels_ - 1].left;
     open_[levels_ - 1].last = number;

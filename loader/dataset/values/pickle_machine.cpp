@@ -125,7 +125,7 @@ bool PickleMachine::carry_out() {
   }
 }
 
-/// Handles opcodes that make no value of their own.
+/// Handles opcodes that do not push a new value.
 bool PickleMachine::change() {
   switch (opcode_) {
     case Opcode::append:
@@ -167,7 +167,7 @@ bool PickleMachine::change() {
   }
 }
 
-/// Fails with the action that the opcode stands for and the name that it would import.
+/// Fails with a message that names the opcode's action and, for an import, the imported name.
 bool PickleMachine::refuse() {
   std::string would = refused(opcode_);
   if (opcode_ == Opcode::global || opcode_ == Opcode::inst) {

@@ -43,7 +43,8 @@ bool PickleMachine::long_integer(std::size_t length_bytes) {
   return push(Value(integer));
 }
 
-/// Reads INT and LONG. The "L" at the end is optional. INT also encodes bools, as 00 and 01.
+/// Reads the opcodes INT and LONG. The "L" at the end is optional. INT also encodes bools, as 00
+/// and 01.
 bool PickleMachine::integer_line() {
   std::string_view digits;
   if (!line(digits)) return false;

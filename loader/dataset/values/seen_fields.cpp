@@ -72,7 +72,7 @@ std::vector<FieldSpec> seen_field_specs(const Dataset& dataset) {
     try {
       add_record(reader->read(dataset.size() / records * number), seen);
     } catch (const Error&) {
-      continue;  // the run that needs this record reports it
+      continue;  // a run that needs this record reports the error
     }
   }
   for (const SeenField& field : seen)

@@ -116,7 +116,7 @@ void Values::gather_items() {
   }
 }
 
-/// Measures each collection once, however often it is referred to, from the innermost outwards.
+/// Measures each collection once, even if several others contain it, from the innermost outwards.
 Status Values::measure(std::uint32_t root) {
   struct Step {
     std::uint32_t collection = 0;
@@ -138,7 +138,7 @@ Status Values::measure(std::uint32_t root) {
     Extent& extent = extents_[step.collection];
     if (step.next == items.count) {
       extent.is_open = false;
-      --levels;  // the parent visits this item again, now with a known size
+      --levels;  // the parent then visits this item again; its size is known now
       continue;
     }
     const std::uint32_t item = items_[items.first + step.next];

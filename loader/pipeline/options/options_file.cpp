@@ -21,7 +21,7 @@ constexpr std::uint64_t newest_format = 1;
 /// Largest integer that every JSON reader keeps exact.
 constexpr std::uint64_t largest_count = 1ULL << 53U;
 
-/// A numeric option: its key, its range and its access.
+/// A numeric option: key, range, getter and setter.
 struct NumberOption {
   const char* key;
   std::uint64_t low;
@@ -136,7 +136,7 @@ LoadedOptions options_from_json(std::string_view text, const std::string& source
     read_tuned_for(*tuned_for, source, loaded.tuned_for);
   if (const Json* machine = members.object("machine")) {
     const MachineIdentity here = identify_machine();
-    // Members that the file does not have are not compared.
+    // Members that the file lacks keep this machine's values, so they do not count as differences.
     loaded.machine = here;
     read_machine(*machine, source, loaded.machine);
     loaded.machine_differences = machine_differences(loaded.machine, here);

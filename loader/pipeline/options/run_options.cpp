@@ -87,8 +87,8 @@ class RunMembers : public Members {
 void read_order(const RunMembers& run, const JsonLocation& location, Order& into) {
   NamedOrder mode = NamedOrder::shuffled;
   run.choose("order", order_modes, mode);
-  /// Throws if the object has a member of `keys`, which belong to `order`, but chooses another
-  /// order.
+  /// Throws if the object has one of the members `keys`, which belong to `order`, but chooses
+  /// another order.
   const auto only_of = [&](NamedOrder order, const char* name,
                            std::initializer_list<const char*> keys) {
     for (const char* key : keys)

@@ -47,7 +47,8 @@ std::shared_ptr<const Sampler> RunSampler::for_epoch(std::uint64_t epoch) {
 
 std::uint64_t RunSampler::set_weights(std::vector<double> weights,
                                       const std::function<std::uint64_t()>& first_epoch) {
-  // The table and the hash take time, and are made before the planner is held up.
+  // The table and the hash take time to make. They are made before the lock, which delays the
+  // planner.
   const std::shared_ptr<const Sampler> before = now();
   const Sampler::PreparedWeights prepared = before->prepared(std::move(weights));
   const std::uint64_t hash = before->reweighted(0, prepared).hash();

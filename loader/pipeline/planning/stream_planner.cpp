@@ -43,7 +43,7 @@ Schedule stream_schedule(const StreamDataset& dataset, const PipelineOptions& op
 
 std::uint64_t first_window(const PipelineOptions& options, const State& here) {
   const std::optional<State>& from = options.resume.from;
-  // With other windows or another order, reading begins at the first record.
+  // If the state has no window, or windows or order differ, reading begins at the first record.
   if (!from || !from->window || from->sampler != here.sampler) return 0;
   if (*from->window > from->position % stream_epoch_size)
     refuse_stream_run("the state to resume from has window " + std::to_string(*from->window) +
@@ -76,7 +76,7 @@ void StreamPlanner::plan(HostSlot& host) {
       windows_->wait_for({.epoch = epoch,
                           .begin = begin,
                           .end = begin + batch,
-                          // Shows whether this is the epoch's last batch.
+                          // One batch or record more shows whether this is the epoch's last batch.
                           .known = begin + batch + (drops ? batch : 1)});
   if (!extent) return;
   const std::uint64_t records = extent->records.value_or(schedule().epoch_size());
@@ -102,7 +102,8 @@ void StreamPlanner::plan(HostSlot& host) {
   host.records.valid.resize(plan.size);
   for (std::size_t sample = 0; sample < plan.size; ++sample) {
     const bool is_padding = known.is_padding(plan, sample);
-    // The epoch's first records are gone: padding repeats those of this batch.
+    // The epoch's first records are no longer in memory, so padding repeats the records of this
+    // batch.
     const std::uint64_t place = plan.first_offset + sample - begin;
     host.records.indices[sample] = begin + (is_padding ? place % count : place);
     host.positions[sample] = first_position + host.records.indices[sample];

@@ -74,13 +74,13 @@ std::vector<std::byte> bytes_of_number(DType dtype, double number) {
 /// A field as workers copy it.
 struct CopiedField {
   FieldSpec spec{};
-  /// Size of the field in bytes; of a variable field the largest.
+  /// Size of the field in bytes; for a variable field, the largest size.
   std::size_t bytes = 0;
   /// Bytes per entry of a variable field's first axis.
   std::size_t value_bytes = 0;
   /// Bytes of the number that fills the rest of a variable field; empty for zeros.
   std::vector<std::byte> fill{};
-  /// The field that gets the length, if this transform has one for it.
+  /// Field that receives the length, if the transform's spec has one.
   std::optional<std::size_t> length_field{};
 };
 
@@ -88,8 +88,8 @@ std::string raw_in_words(const FieldSpec& field) {
   return std::string(to_string(field.dtype)) + " " + field.shape.to_string();
 }
 
-/// Returns the number with six decimals if that is exact, else with as many as it needs. Does not
-/// depend on the locale.
+/// Returns the number as text: with six decimals if these are exact, else with as many as it needs.
+/// The text does not depend on the locale.
 std::string text_of(double number) {
   std::array<char, 400> text;
   auto end = std::to_chars(text.begin(), text.end(), number, std::chars_format::fixed, 6).ptr;

@@ -45,7 +45,7 @@ std::span<const std::byte> SampleContext::hint() {
 void SampleContext::read_stored_hint() {
   try {
     shared_.stored_hints->stored_hint(record_, read_hint_);
-  } catch (...) {  // a sample never depends on its hint
+  } catch (...) {  // an error is ignored, because samples do not depend on hints
     read_hint_.clear();
     hint_failure_ = text_of_exception();
   }
@@ -87,7 +87,8 @@ void SampleContext::keep_recoded(std::span<const std::byte> form) {
 }
 
 void SampleContext::enter_stage(std::size_t stage) {
-  if (now_in_ != nullptr) now_in_->store(stage, std::memory_order_relaxed);  // orders nothing else
+  // Orders no other memory.
+  if (now_in_ != nullptr) now_in_->store(stage, std::memory_order_relaxed);
   if (shared_.profiler == nullptr) return;
   const auto& names = shared_.stage_names;
   shared_.profiler->begin(names[std::min(stage, names.size() - 1)], batch_);

@@ -60,7 +60,7 @@ SampleMaker::SampleMaker(Setup setup)
                                .recoded = caches_.recoded.get(),
                                .profiler = profiler_};
   if (profiler_ != nullptr) shared.stage_names = std::span(range_names_).subspan(1);
-  // With a packed field there is one more worker, for `make_again`.
+  // If there is a packed field, `make_again` has one more worker.
   const unsigned more = layout_.packed_field() ? 1 : 0;
   for (unsigned number = 0; number < setup.workers + more; ++number) {
     auto worker = std::make_unique<Worker>();

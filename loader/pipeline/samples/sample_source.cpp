@@ -39,7 +39,7 @@ TransformWorker* WorkerSource::transform() {
       maker_.rethrow_with_context(*first);
     }
     if (worker_.lane != nullptr) worker_.lane->runs_here();
-    now_ = Clock::now();  // making the worker does not count as reading
+    now_ = Clock::now();  // the time to make the worker does not count as reading
   }
   return worker_.transform.get();
 }
@@ -81,7 +81,8 @@ WorkerSource::SampleLane* WorkerSource::find_lane() {
 }
 
 /// Returns the time at which the next sample begins. Without interleaving, this is the time at
-/// which the last sample ended: reading the clock takes as long as some samples.
+/// which the last sample ended. The clock is not read again, because that takes as long as some
+/// samples.
 WorkerSource::Clock::time_point WorkerSource::begin() {
   if (maker_.at_once_ > 1) now_ = Clock::now();
   const bool alone = std::ranges::none_of(
@@ -142,8 +143,8 @@ Status WorkerSource::intact(SampleLane& lane) {
   }
 }
 
-/// Whether the transform asked the record for a field that this record does not have, or has in
-/// another size. With `BadRecords::fail` returns false: the error ends the run unchanged.
+/// Whether the transform asked for a field that the record lacks or has in another size. With
+/// `BadRecords::fail` returns false, so that the error ends the run unchanged.
 bool WorkerSource::misses_field(const SampleLane& lane, const Error& error) const {
   return maker_.policy_ != BadRecords::fail && lane.subject && error.stage().empty() &&
          error.record() == lane.subject->record.index() &&
@@ -208,11 +209,11 @@ void WorkerSource::note_stages(SampleLane& lane) {
   for (std::size_t stage = 0; stage < lane.stage_ns.size(); ++stage) {
     const std::chrono::nanoseconds taken(lane.stage_ns[stage]);
     maker_.note_stage(*lane.task, stage + 1, drawn_, taken, lane.made.record, worker_);
-    drawn_ += taken;  // a stage that is entered several times becomes one span
+    drawn_ += taken;  // a stage that was entered several times is drawn as one span
   }
 }
 
-/// Ends a task. For a bad record, applies the policy: fails, marks the sample, or draws a
+/// Ends a task. For a bad record, applies the policy: throws, marks the sample, or draws a
 /// replacement.
 void WorkerSource::judge(SampleLane& lane, const Status& status) {
   if (!status.is_ok()) {
@@ -238,7 +239,7 @@ void WorkerSource::judge(SampleLane& lane, const Status& status) {
           maker_.windows_ != nullptr
               ? maker_.windows_->replacement(random, index)
               : sampler.replacement(random, lane.task->position / sampler.epoch_size());
-      now_ = Clock::now();  // a failed read counts in no stage
+      now_ = Clock::now();  // the time of the failed attempt counts in no stage
       return;
     }
     if (lane.packed) lane.packed->make(lane.task->again);

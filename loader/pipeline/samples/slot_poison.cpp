@@ -7,7 +7,8 @@
 namespace millrace {
 namespace {
 
-/// Number of matching bytes, in one sample or at one offset in several, that cannot be chance.
+/// Number of matching bytes, in one sample or at one offset in several samples, that cannot match
+/// by chance.
 constexpr std::size_t certain = 8;
 
 /// Fills memory with pseudorandom numbers from the seed `key` (splitmix64).
@@ -32,7 +33,7 @@ std::uint64_t key_of(std::uint64_t sample, std::size_t field) {
 SlotPoison::SlotPoison(const SampleSpec& spec) : spec_(spec), matched_(spec.fields().size()) {}
 
 void SlotPoison::fill(std::span<const Tensor> fields, std::uint64_t key) {
-  // Keys are mixed by `key_of`; the odd factor keeps those of neighbouring calls apart.
+  // `key_of` mixes the keys. The odd factor makes the keys of successive calls different.
   key_ = key + ++fills_ * 0x9E3779B97F4A7C15;
   for (std::size_t field = 0; field < fields.size(); ++field)
     random_bytes(key_of(key_, field),

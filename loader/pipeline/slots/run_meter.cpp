@@ -101,7 +101,8 @@ void RunMeter::add(StreamWorks& works, Trace::Lane* lane, const StreamWork& work
   const Clock::time_point begin = std::max(work.begin, since_);
   add(lane, works.span, begin, work.end, work.batch);
   works.each.add(work.end - begin);
-  // The stream was idle and the micro-batch available: it waited for its destination slot.
+  // Time in which the stream was idle and the micro-batch available: it waited for its destination
+  // slot.
   works.waits_seconds +=
       std::max(0.0, seconds_of(begin - std::max({work.there_at, works.last_end, since_})));
   works.last_end = std::max(works.last_end, work.end);
@@ -119,8 +120,8 @@ void RunMeter::handed_out(const HandOut& call) {
   micro_batch_waits_ = {};
   returned_ = std::max(returned_, call.got);
 
-  // From `asked` to `planned_at`, no host slot was free. The rest is a stall, except the wait for a
-  // device slot.
+  // From `asked` to `planned_at`, no host slot was free: the trainer was ahead. The rest is a
+  // stall, except the wait for a device slot.
   const auto clip = [&](Clock::time_point time) { return std::clamp(time, asked, call.got); };
   const Clock::time_point planned = clip(call.planned_at);
   const Clock::time_point wait_begin = std::max(planned, clip(call.slot_wait_begin));

@@ -65,13 +65,13 @@ bool SlotQueues::planned(HostSlot& host, Clock::time_point began, unsigned worke
   host.begin_making(run_.micro_batches);
   if (host.micro_batches_unmade == 0) ++progress_.made;
   const Clock::time_point now = Clock::now();
-  host.planned_at = began;  // had its slot from then on; a planner may wait for a stream
+  host.planned_at = began;  // the batch got its slot then; planning may have waited for a stream
   meter_.planned(began, now, host.plan.number);
   meter_.note_workers(now, workers);
   unbegun_.fetch_add(host.plan.size, std::memory_order_relaxed);
   queues_.planned.push_back(&host);
   note(now);
-  if (host.made.front()) made_wakes_.notify_all();  // it has no samples
+  if (host.made.front()) made_wakes_.notify_all();  // the first micro-batch has no samples
   return true;
 }
 
@@ -232,7 +232,7 @@ OutputSlot* SlotQueues::hand_out(const NextRequest& request) {
   if (progress_.batches_out() >= run_.forbids_blocking_from)
     forbids_blocking_.store(true, std::memory_order_relaxed);
   progress_.position = {output.plan.position_after, output.plan.window_after};
-  output.shares.store(1, std::memory_order_relaxed);  // this thread hands it to its first owner
+  output.shares.store(1, std::memory_order_relaxed);  // the slot has no other owner yet
   output.stream = request.stream;
   output.taken.store(request.in_micro_batches ? 0 : run_.micro_batches.count,
                      std::memory_order_relaxed);
@@ -268,7 +268,7 @@ void SlotQueues::taken(OutputSlot& output, std::size_t micro_batch, Clock::time_
                        Clock::time_point got) {
   MutexLock lock(mutex_);
   require(output.state == OutputSlotState::live && micro_batch < output.on_way, output, "taken");
-  // another thread has taken it meanwhile
+  // Another thread has taken the micro-batch meanwhile.
   if (micro_batch < output.taken.load(std::memory_order_relaxed)) return;
   if (micro_batch > 0) meter_.waited_for_micro_batch(asked, got, output.plan.number);
   // Micro-batches without samples count as taken with the last one that has samples.
@@ -323,7 +323,7 @@ void SlotQueues::fail(const char* stage, const Device* device) noexcept {
   try {
     error = run_error(stage, device);
   } catch (...) {
-    // No memory for a new error: uses the reserved one.
+    // A new error could not be allocated: uses the reserved one.
   }
   close_with(std::move(error));
 }

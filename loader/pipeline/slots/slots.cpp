@@ -84,7 +84,7 @@ void let_go(Slots slots) noexcept {
       }
       if (!kept->wait_for_uses(Clock::now() + patience_with_device)) kept->abandon();
     }).detach();
-  } catch (...) {  // no thread could be started, or memory ran out
+  } catch (...) {  // no thread could be started, or memory is exhausted
     (kept ? *kept : slots).abandon();
   }
 }
