@@ -21,7 +21,7 @@ struct BatchCallbacks : CallbackOwner<millrace_batch_transform_callbacks> {
   std::string stage = "batch";
 };
 
-/// The batch's fields as C structs. Names stay those of the batch's spec.
+/// Returns the batch's fields as C structs. Their names point to those of the batch's spec.
 std::vector<millrace_made_field> c_fields(const MadeBatch& batch) {
   std::vector<millrace_made_field> fields;
   for (const FieldSpec& spec : batch.spec().fields()) {

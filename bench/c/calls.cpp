@@ -33,8 +33,8 @@ millrace_status status_of(ErrorCode code) {
   return found == std::end(codes) ? MILLRACE_INTERNAL : found->status;
 }
 
-/// Error code for a callback's status. Codes that only a pipeline may report (some do not end a
-/// run) count as `internal`.
+/// Returns the error code for a callback's status. Codes that only a pipeline may report count as
+/// `internal`, because some of them do not end a run.
 ErrorCode code_of(millrace_status status) {
   constexpr millrace_status theirs[] = {
       MILLRACE_INVALID_ARGUMENT, MILLRACE_NOT_FOUND, MILLRACE_IO,    MILLRACE_CORRUPT,

@@ -8,7 +8,7 @@ namespace millrace::c {
 std::shared_ptr<Device> open_cuda(int ordinal) { return std::make_shared<CudaDevice>(ordinal); }
 
 std::shared_ptr<Stream> cuda_stream(int ordinal, std::uintptr_t stream) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a stream comes as an integer in DLPack, too
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): DLPack also passes a stream as an integer
   return std::make_shared<CudaStream>(ordinal, reinterpret_cast<CUstream_st*>(stream));
 }
 

@@ -20,13 +20,13 @@ struct HandleTable {
   std::uintptr_t next = 1;
 };
 
-/// The process's only handle table. C gives a number, so its object must be found through a global.
-/// The table is never destroyed: a program may end without freeing its handles, whose threads then
-/// still run.
+/// The process's only handle table. C passes a number, so its object must be found through a global
+/// variable. The table is never destroyed: a program may end without freeing its handles, and their
+/// threads then still run.
 HandleTable& table() {
   static HandleTable* const the_table = [] {
-    // Holds the mutex during fork(): a child could inherit it locked by a thread that it does not
-    // have.
+    // Holds the mutex during fork(). Otherwise a child could inherit it locked by a thread that
+    // does not exist in the child.
     pthread_atfork([] { table().mutex.lock(); }, [] { table().mutex.unlock(); },
                    [] { table().mutex.unlock(); });
     return new HandleTable;

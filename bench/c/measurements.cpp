@@ -16,14 +16,14 @@
 namespace millrace::c {
 namespace {
 
-/// Converts a duration after the check that C++'s own type cannot make.
+/// Checks the range of a duration and converts it. Values out of range would overflow C++'s type.
 template <typename Duration>
 Duration duration_of(const char* name, double seconds) {
   cli::check_seconds(name, seconds);
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
-/// Throws the failure of a callback, if it is one.
+/// Throws a callback's error if its status is not ok.
 void check_callback(const char* name, millrace_status status, millrace_error& error) {
   if (status == MILLRACE_OK) return;
   const Error failed = callback_error(std::string(name) + ": ", status, error);
@@ -32,7 +32,7 @@ void check_callback(const char* name, millrace_status status, millrace_error& er
   throw failed;
 }
 
-/// Calls the caller's step with a handle of the batch, which the step frees.
+/// Calls the caller's step with a handle of the batch. The step frees the handle.
 class CallbackStep {
  public:
   CallbackStep(const millrace_workload& workload, std::shared_ptr<Stream> stream)
@@ -45,7 +45,7 @@ class CallbackStep {
   void operator()(const Batch& batch, Stream& /*stream*/) const {
     const auto held = std::make_shared<HeldBatch>();
     held->batch = batch;
-    if (stream_ != nullptr) {  // the batch's tensors keep it alive
+    if (stream_ != nullptr) {  // the batch's tensors keep the stream alive
       held->batch.record_stream(stream_);
       held->streams.emplace(number_, stream_);
     }
@@ -56,7 +56,7 @@ class CallbackStep {
  private:
   decltype(millrace_workload::step) step_;
   void* user_;
-  /// Null on the host.
+  /// The stream that the step uses; null on the host.
   std::shared_ptr<Stream> stream_;
   std::uintptr_t number_;
 };

@@ -34,7 +34,8 @@ std::optional<std::chrono::nanoseconds> timeout_of(double seconds) {
   return std::chrono::nanoseconds(std::llround(std::min(seconds, longest) * 1e9));
 }
 
-/// Size of the first version of the setup, whose last member was the state.
+/// Size of the first version of the struct `millrace_pipeline_setup`. Its last member was the
+/// state.
 constexpr std::size_t oldest_setup = offsetof(millrace_pipeline_setup, order);
 
 }  // namespace
@@ -106,7 +107,7 @@ millrace_status millrace_pipeline_next(millrace_pipeline* pipeline, uintptr_t st
     millrace_batch*& handle = result_at(batch, "batch");
     const auto held = get(pipeline);
     const auto on = stream_of(held->device, stream);
-    // Allocates before the batch is taken: a failure after that would lose the batch.
+    // Allocates before the batch is taken, because a failure afterwards would lose the batch.
     const auto next = std::make_shared<HeldBatch>();
     if (on != nullptr) next->streams.emplace(stream, on);
     std::unique_ptr<millrace_batch, decltype(&drop<millrace_batch>)> made(put<millrace_batch>(next),

@@ -50,7 +50,7 @@ class CallbackWorker final : public TransformWorker {
   }
 
  private:
-  /// The record as a C struct, with names that end in 0.
+  /// Returns the record as a C struct, with names that end in 0.
   millrace_record c_record(const Record& record) {
     const std::span<const RecordField> fields = record.fields();
     names_.resize(fields.size());
@@ -113,11 +113,11 @@ std::vector<RawField> raw_fields_of(const millrace_raw_field* given, std::size_t
   return fields;
 }
 
-/// Throws `Error` (`invalid_argument`) for fields that the dataset does not have, or has with
-/// another dtype.
+/// Throws `Error` (`invalid_argument`) for a field that the dataset lacks or has with another
+/// dtype.
 void check_fields(const Dataset& dataset, const std::vector<RawField>& fields) {
   const std::vector<FieldSpec> specs = dataset.field_specs();
-  // Without specifications the names are those of one record, and others may have more.
+  // Without specifications, `facts` has only the names of one record; other records may have more.
   const std::vector<std::string> known =
       specs.empty() ? std::vector<std::string>() : dataset.facts().fields;
   std::string names;

@@ -6,8 +6,8 @@
 namespace millrace::cli {
 namespace {
 
-// Number of the first signal; 0 = none. A signal handler can reach only global state. Relaxed order
-// suffices, since no other data depends on it.
+// Number of the first signal; 0 = none. A signal handler can use only global variables. Relaxed
+// order suffices, since no other data depends on it.
 std::atomic<int> signalled{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 

@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
   throw Error(code, path.string() + ": cannot be written: " + reason);
 }
 
-/// Tries to create a file that does not exist yet, and deletes it. Returns 0 or the error number.
+/// Tries to create a file that does not exist yet, and deletes it again. Returns 0 or the error
+/// number.
 int try_to_create(const fs::path& path) {
   const int created = retry_interrupted(
       [&] { return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); });

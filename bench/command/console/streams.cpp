@@ -17,7 +17,7 @@
 namespace millrace::cli {
 namespace {
 
-/// Error number of the first failed write to standard output; the stream keeps only a flag.
+/// Error number of the first failed write to standard output. The stream itself keeps only a flag.
 int first_failure = 0;
 
 void write_out(std::string_view bytes) {

@@ -14,7 +14,7 @@ using Counts = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
 constexpr std::size_t most_bins = 10;
 
-/// The smallest number with at least `share` of all numbers at or below it.
+/// Returns the smallest number such that at least `share` of all numbers are at or below it.
 std::uint64_t quantile(const Counts& counts, std::uint64_t total, double share) {
   const auto rank = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(total)));
   std::uint64_t passed = 0;
@@ -31,7 +31,7 @@ std::uint64_t total_of(const Counts& counts) {
 
 std::uint64_t rounded(double number) { return static_cast<std::uint64_t>(std::llround(number)); }
 
-/// Limits from at or below `low` to above `high`, a constant step apart.
+/// Returns limits of bins, `step` apart. The first is at or below `low`, the last above `high`.
 std::vector<std::uint64_t> even_limits(std::uint64_t low, std::uint64_t high, std::uint64_t step) {
   std::vector<std::uint64_t> limits;
   for (std::uint64_t limit = low / step * step; limits.empty() || limits.back() <= high;
@@ -40,7 +40,7 @@ std::vector<std::uint64_t> even_limits(std::uint64_t low, std::uint64_t high, st
   return limits;
 }
 
-/// The same, with limits at these mantissas times each power of ten.
+/// Does the same with limits at these mantissas times each power of ten.
 std::vector<std::uint64_t> growing_limits(std::uint64_t low, std::uint64_t high,
                                           std::span<const double> mantissas) {
   std::vector<std::uint64_t> limits;
@@ -55,7 +55,7 @@ std::vector<std::uint64_t> growing_limits(std::uint64_t low, std::uint64_t high,
 }
 
 std::vector<std::uint64_t> round_limits(std::uint64_t low, std::uint64_t high) {
-  // One bin at each end is reserved for outliers.
+  // Reserves one bin at each end for outliers.
   constexpr std::size_t most_limits = most_bins - 1;
   if (high < 4 * low || high < 10) {
     for (std::uint64_t power = 1;; power *= 10)

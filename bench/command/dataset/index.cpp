@@ -38,7 +38,7 @@ int run_index(const IndexOptions& options) {
     print_text(fmt::format("stored where the samples of {} lie\n", count_text(tars, "tar")));
   const Interrupt interrupt;
   Runtime runtime({.workers = options.workers});
-  // For another program's LMDB: opening then skips reading its pages.
+  // An LMDB file of another program gets a page table, so that opening it does not read its pages.
   if (save_page_table(*dataset))
     print_text(printable(fmt::format("stored where the pages of {} lie", options.dataset.path)) +
                "\n");

@@ -20,7 +20,7 @@
 namespace millrace::cli {
 namespace {
 
-/// State of a worker.
+/// Tools of one worker.
 struct IndexTools {
   std::unique_ptr<DatasetReader> reader;
   std::unique_ptr<ImageDecoder> decoder;
@@ -31,7 +31,7 @@ struct IndexedRecord {
   std::uint64_t image_bytes = 0;
   bool has_image = false;
   bool coefficients = false;
-  /// The reason why the record is bad; empty if it is not.
+  /// The reason why the record is bad; empty for a good record.
   std::string bad{};
   /// Empty if the record has no index.
   std::vector<std::byte> index{};

@@ -35,7 +35,7 @@ struct InspectOptions {
   unsigned workers = 0;
 };
 
-/// Returns why the record's bytes are corrupt; empty if the checksum matches.
+/// Returns the reason why the record's bytes are corrupt; empty if the checksum matches.
 std::string fault_of(DatasetArguments dataset, std::uint64_t index) {
   dataset.options.verify_checksums = true;
   try {
@@ -59,7 +59,7 @@ int inspect_record(const InspectOptions& options, const Dataset& dataset) {
       view.no_image = read.reason();
     }
   }
-  // Standard output gets only one result.
+  // Only one result is written to standard output.
   if (options.out != "-" && options.json != "-") print_text(to_text(dataset, view));
   if (!options.json.empty()) write_text(options.json, to_json(dataset, view));
   if (!options.out.empty()) {

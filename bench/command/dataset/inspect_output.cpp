@@ -28,7 +28,7 @@ std::string class_name(const std::vector<std::string>& classes, std::int64_t lab
   return label == -1 ? "-1 (no class)" : fmt::format("label {}", label);
 }
 
-/// Classes with their record counts, including empty classes, in the order of labels.
+/// Returns the classes with their record counts, including empty classes, in the order of labels.
 std::vector<std::pair<std::int64_t, std::uint64_t>> class_counts(const Dataset& dataset,
                                                                  const Survey& survey) {
   std::map<std::int64_t, std::uint64_t> counts = survey.labels;
@@ -53,7 +53,8 @@ std::string looked_at_text(const Survey& survey) {
   return fmt::format("{} (headers only, no pixels decoded) in {:.2f} s", what, survey.seconds);
 }
 
-/// " int64 [4]", with "up to" before an extent that varies; empty for an unknown field.
+/// Returns a text such as " int64 [4]", with "up to" before an extent that varies; empty for an
+/// unknown field.
 std::string in_words(const std::vector<FieldSpec>& specs, const std::string& name) {
   const auto spec = std::ranges::find(specs, name, &FieldSpec::name);
   if (spec == specs.end()) return "";
@@ -132,7 +133,8 @@ std::string class_charts(const Dataset& dataset, const Survey& survey) {
                       counts[counts.size() / 2].second);
   const std::string smallest =
       chart("", bars(counts.end() - shown, counts.end()), survey.looked_at);
-  // Reuses the columns without heading and bars: these bars would have another scale.
+  // Takes over the columns of the chart of the smallest classes, without its heading and its bars,
+  // which would have another scale.
   for (std::size_t at = smallest.find('\n') + 1; at < smallest.size();) {
     const std::size_t end = smallest.find('\n', at);
     text += smallest.substr(at, std::min(smallest.find("  #", at), end) - at) + "\n";

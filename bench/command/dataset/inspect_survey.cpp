@@ -20,18 +20,19 @@ struct Glance {
   std::vector<std::int64_t> labels{};
   std::optional<std::uint64_t> image_bytes{};
   std::optional<ImageInfo> image{};
-  /// Why the record could not be read, and its key; both are empty if it could.
+  /// The reason why the record could not be read, and its key; both are empty if it was read.
   std::string reason{};
   std::string key{};
 };
 
-/// State of a worker.
+/// Tools of one worker.
 struct Looker {
   std::unique_ptr<DatasetReader> reader;
   std::unique_ptr<ImageDecoder> decoder;
 };
 
-/// A record's label. For a record without a class: the distinct labels of its boxes.
+/// Returns a record's label. For a record without a class, returns the distinct labels of its
+/// boxes.
 std::vector<std::int64_t> labels_of(const Record& record) {
   const std::optional<std::int64_t> label = label_of(record);
   std::vector<std::int64_t> labels;
@@ -99,13 +100,14 @@ void take(Survey& survey, Glance&& glance) {
   ++survey.orientations[image.orientation.value_or(0)];
 }
 
-/// Start of the n-th of `count` parts of the numbers below `all`; computed without overflow.
+/// Returns the begin of part n if the numbers below `all` are divided into `count` parts. Does not
+/// overflow.
 std::uint64_t begin_of_part(std::uint64_t n, std::uint64_t count, std::uint64_t all) {
   return all / count * n + all % count * n / count;
 }
 
-/// A pseudo-random number of that part, the same each time. Always taking the first could hit a
-/// period in the dataset.
+/// Returns a pseudo-random number of that part, the same in each run. If it were always the first,
+/// the sample could coincide with a period in the dataset.
 std::uint64_t one_of_part(std::uint64_t n, std::uint64_t count, std::uint64_t all) {
   const std::uint64_t begin = begin_of_part(n, count, all);
   return begin + Random(0, n).below(begin_of_part(n + 1, count, all) - begin);
@@ -136,7 +138,7 @@ Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sampl
   const std::uint64_t length = range_length(count, runtime, 2048);
   found.interrupted = !over_ranges(runtime, count, length, look, [&](std::vector<Glance> glances) {
     for (Glance& glance : glances) {
-      // Counts the bytes that were read, not the whole image.
+      // Adds only the bytes that were read, which are those of the header.
       progress.advance(glance.image ? glance.image->header_bytes : 0);
       take(found, std::move(glance));
     }

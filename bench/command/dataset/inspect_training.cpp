@@ -67,7 +67,7 @@ std::string value_text(DType dtype, std::span<const std::byte> bytes) {
   return "";
 }
 
-/// The first values of a field, with a space before each.
+/// Returns the first values of a field, with a space before each.
 std::string values_text(DType dtype, std::span<const std::byte> bytes) {
   constexpr std::size_t most = 8;
   const std::size_t each = size_of(dtype);
@@ -77,7 +77,7 @@ std::string values_text(DType dtype, std::span<const std::byte> bytes) {
   return text + (bytes.size() / each > most ? " ..." : "");
 }
 
-/// The first `count` values of a field, as text.
+/// Returns the first `count` values of a field as text.
 template <typename Value>
 std::string first_of(std::span<const std::byte> bytes, std::size_t count) {
   if (bytes.empty()) return "";
@@ -170,7 +170,8 @@ SampleRecord look_at_record(const Dataset& dataset) {
         sample.fields.push_back({std::string(field.name), field.bytes.size(),
                                  type + (type.empty() || value.empty() ? "" : ", ") + value});
       }
-      // Datasets of arrays are meant for transforms of values.
+      // Datasets of arrays are checked only if they have images: others are for transforms of
+      // values.
       if (record.has("image") || specs.empty()) find_missing(record, sample);
       if (reader->intact().is_ok()) return sample;
     } catch (const Error& error) {

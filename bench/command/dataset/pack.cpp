@@ -69,7 +69,7 @@ Examples:
   millrace pack train2017 train.lmdb --coco annotations/instances_train2017.json
   millrace pack 'cc3m/*.tar' cc3m.lmdb --shards 16)";
 
-/// Checks that CLI11 cannot express.
+/// Makes the checks that CLI11 cannot express.
 void check_usage(const PackOptions& options) {
   for (const auto& [name, value] :
        {std::pair{"--masks", options.masks}, {"--coco", options.coco}}) {
@@ -97,7 +97,8 @@ Command add_pack(CLI::App& millrace) {
       [options, app](const std::vector<std::string>& paths) {
         options->inputs = paths;
         if (paths.size() < 2) return;
-        // CLI11 gives all values to the first option that takes several.
+        // CLI11 assigns all values to the first option that accepts several, so the last one is
+        // moved to OUT.
         app->get_option("OUT")->add_result(paths.back());
         options->inputs.pop_back();
       },

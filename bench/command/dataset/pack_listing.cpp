@@ -25,7 +25,7 @@ class Walk {
  public:
   Walk(const fs::path& folder, const std::vector<fs::path>& without) : folder_(folder) {
     for (const fs::path& one : without) without_.insert(id_of_file(one));
-    without_.erase(FileId());  // the id of files that do not exist
+    without_.erase(FileId());  // `id_of_file` returns this id for a missing file
   }
 
   Listing run() {
@@ -84,8 +84,8 @@ class Walk {
 
   fs::path folder_;
   std::set<FileId> without_;
-  /// Folders of a class that were visited; true while one is being walked, which detects cyclic
-  /// links.
+  /// Visited folders of a class. The value is true while the folder is being walked, which detects
+  /// cyclic links.
   std::map<FileId, bool> walked_;
   Listing listing_;
 };

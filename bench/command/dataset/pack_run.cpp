@@ -36,7 +36,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Text that tells the packs of one input in several forms apart.
+/// Returns a text that distinguishes the stored forms in which one input can be packed.
 const char* stored_text(StoredForm form) {
   constexpr const char* texts[] = {"", ", stored as coefficients", ", stored as JPEGs"};
   return texts[static_cast<std::size_t>(form)];
@@ -68,26 +68,27 @@ class Packing {
   const Listing& listing() const { return source_->listing(); }
 
   const PackOptions& options_;
-  /// Set as soon as an interrupt must leave files complete; until then a signal ends the process.
+  /// Set before the first file is written, because an interrupt must then leave files complete.
+  /// Until then a signal ends the process.
   std::optional<Interrupt> interrupt_;
   std::optional<PackSource> source_;
   std::optional<Progress> progress_;
-  /// Made with the first image, so that no file is left if no image can be packed. Made at once if
-  /// a dataset is to be resumed.
+  /// Made with the first image, so that no file is created if no image can be packed. To resume a
+  /// dataset, it is made at the start.
   std::optional<DatasetWriter> writer_;
   /// Files left out by the listing, then those left out by checks, in the order of the listing.
   std::vector<LeftOut> left_out_;
   std::set<std::int64_t> labels_;
   std::uint64_t bytes_ = 0;
-  /// Images that a library decodes instead of millrace's own stages, by `ImageHeader::decoder`.
-  /// Counts only this run.
+  /// Number of images that a library decodes instead of millrace's own stages, for each
+  /// `ImageHeader::decoder`. Counts only this run.
   std::map<std::string, std::uint64_t> other_decoders_;
   std::uint64_t repaired_ = 0;
-  /// Images that this run stored as coefficients, with their bytes before and after.
+  /// Number of images that this run stored as coefficients, with their bytes before and after.
   std::uint64_t recoded_ = 0;
   std::uint64_t recoded_from_ = 0;
   std::uint64_t recoded_to_ = 0;
-  /// JPEGs that are not stored as coefficients, by the reason. Counts only this run.
+  /// Number of JPEGs that are not stored as coefficients, for each reason. Counts only this run.
   std::map<std::string, std::uint64_t> staying_;
   /// Number of the listing's images that are done, including those before a resume.
   std::size_t done_ = 0;
@@ -245,7 +246,7 @@ void Packing::take_up() {
                            listing().images.size(), records_before_));
 }
 
-/// Calls `call`, and adds to errors what was packed so far.
+/// Calls `call`. If it throws, adds the number of images packed so far to the error's message.
 template <typename Call>
 auto Packing::read(const Call& call) const {
   const auto with_rest = [&](ErrorCode code, const std::string& what) {
@@ -267,13 +268,13 @@ void Packing::pack_all() {
       make_decoders(runtime.workers(), options_.limits, options_.store);
   std::deque<std::shared_ptr<ReadImages>> reading;
   std::size_t begun = done_;
-  // Queues a job of images: enough for workers to stay busy while this thread writes, and bounded
-  // in memory.
+  // Queues a job of images. The job is large enough to keep the workers busy while this thread
+  // writes, and its memory is limited.
   const auto read_on = [&](WorkerPool& pool) {
     const std::size_t end =
         std::min(listing().images.size(), begun + std::size_t{4} * pool.workers());
     std::vector<UncheckedImage> images;
-    // The bytes of tars and datasets are read on this thread.
+    // This thread itself reads the bytes of tars and datasets, so their number is limited.
     constexpr std::size_t most_bytes = 64 << 20;
     for (std::size_t bytes = 0; begun < end && bytes < most_bytes; ++begun)
       bytes += images.emplace_back(read([&] { return source_->image(begun); })).held_bytes();

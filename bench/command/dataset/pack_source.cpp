@@ -31,8 +31,8 @@ std::vector<std::string> matches_of(const std::string& pattern) {
   return glob_matches(pattern, [](const char*, int error) { return error == ENOENT ? 0 : 1; });
 }
 
-/// Throws `Error` (`io`) if a pattern leads through a folder that cannot be searched. glob(3) would
-/// treat such a folder as empty.
+/// Throws `Error` (`io`) if a folder on the pattern's path cannot be searched. glob(3) would treat
+/// such a folder as empty.
 void check_searched(const std::string& pattern) {
   for (std::size_t slash = pattern.find('/', 1); slash != std::string::npos;
        slash = pattern.find('/', slash + 1))
@@ -82,7 +82,7 @@ std::vector<fs::path> tars_of(const std::vector<std::string>& inputs) {
   return tars;
 }
 
-/// Whether a file is named like a shard of `out`, or like a shard's replacement or index.
+/// Whether a file has the name of a shard of `out`, or of a shard's replacement or index.
 bool is_shard_of(const fs::path& out, const fs::path& file) {
   static const std::regex digits("-[0-9]{5}(-of-[0-9]{5})?([.][1-9][0-9]*)?");
   const std::string begin = out.stem().string();
@@ -105,7 +105,7 @@ std::vector<fs::path> datasets_at(const fs::path& out) {
   for (const std::string& name : {index, index + ".replacement"})
     if (fs::exists(name)) datasets.emplace_back(name);
   const fs::path folder = out.has_parent_path() ? out.parent_path() : ".";
-  std::error_code ended;  // an unreadable folder has no files of an earlier run
+  std::error_code ended;  // an error counts as the end of the folder
   for (fs::directory_iterator entry(folder, ended), end; !ended && entry != end;
        entry.increment(ended))
     if (is_shard_of(out, entry->path()) &&
@@ -114,7 +114,7 @@ std::vector<fs::path> datasets_at(const fs::path& out) {
   return datasets;
 }
 
-/// Whether pack itself writes a field of this name into a record with an image.
+/// Whether `millrace pack` itself makes a field of this name for a record with an image.
 bool is_made_anew(std::string_view field) {
   return field == "path" || field == "width" || field == "height";
 }
@@ -180,7 +180,7 @@ bool is_pattern(const std::string& name) { return has_wildcard(name) || has_brac
 std::shared_ptr<const Dataset> PackSource::open(const std::string& input, const OpenOptions& how) {
   if (!how.format.empty() || !how.images.empty()) return open_dataset(input, how);
   if (fs::is_directory(input)) return is_image_folder(input) ? nullptr : open_dataset(input, how);
-  // Tars are packed by other code, which can also decompress.
+  // Returns null for a tar: other code packs tars, and can also decompress them.
   if (!fs::is_regular_file(input) || fs::path(input).extension() == ".tar") return nullptr;
   if (is_dataset(input)) return fs::file_size(input) == 0 ? nullptr : open_dataset(input, how);
   try {
@@ -190,7 +190,7 @@ std::shared_ptr<const Dataset> PackSource::open(const std::string& input, const 
     return is_tar ? nullptr : found;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
-    return nullptr;  // such as for a compressed tar
+    return nullptr;  // it may be a compressed tar
   }
 }
 
@@ -206,7 +206,7 @@ PackSource::PackSource(const PackOptions& options) {
                            : is_folder ? take_folder(options, hash)
                                        : take_tars(options, hash);
   hash.add(listing_);
-  // Printable, since the dataset stores it as text.
+  // The identity is printable, since the dataset stores it as text.
   identity_ = fmt::format("{}: {} images, listing {:016x}", printable(what), listing_.images.size(),
                           hash.value());
 }
@@ -221,7 +221,7 @@ std::string PackSource::take_dataset(const PackOptions& options, ListingHash& ha
   if (const auto image = std::ranges::find(kept_, "image"); image != kept_.end()) {
     kept_.erase(image);
     has_images_ = true;
-    // Pack writes these itself.
+    // `millrace pack` makes these fields itself.
     std::erase_if(kept_, is_made_anew);
   }
   listing_.images.resize(static_cast<std::size_t>(dataset_->size()));
@@ -329,7 +329,7 @@ bool PackSource::is_packed(std::string_view field) const {
 
 UncheckedImage PackSource::record(std::uint64_t index) {
   UncheckedImage image{.rest = RecordRest{.has_image = has_images_}};
-  // After an I/O error the record must not be left out: a later try may read it.
+  // After an I/O error the record must not be left out, because a later attempt may read it.
   const auto check_read = [&] {
     if (const Status intact = reader_->intact(); !intact.is_ok())
       throw Error(ErrorCode::io,

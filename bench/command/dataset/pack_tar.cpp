@@ -33,11 +33,11 @@ constexpr std::size_t block_bytes = 512;
   throw Error(ErrorCode::io, tar.string() + " cannot be read: " + errno_text(error));
 }
 
-/// Throws libarchive's error: a system error, or what is wrong with the tar.
+/// Throws libarchive's error: `io` for a system error, else `corrupt` with the fault of the tar.
 [[noreturn]] void throw_unreadable(const fs::path& tar, archive* opened, const char* what,
                                    const char* advice) {
   const int error = archive_errno(opened);
-  // libarchive itself uses these two for files that are not tars.
+  // libarchive itself uses these two error numbers for files that are not tars.
   if (error > 0 && error != EILSEQ && error != EINVAL) throw_unread(tar, error);
   const char* reason = archive_error_string(opened);
   throw Error(ErrorCode::corrupt, fmt::format("{} {}: {}{}", tar.string(), what,
@@ -55,7 +55,7 @@ ArchiveHandle open_tar(const fs::path& tar) {
   archive_read_support_filter_bzip2(opened.get());
   archive_read_support_filter_xz(opened.get());
   archive_read_support_filter_zstd(opened.get());
-  // Names are bytes in any locale.
+  // With this option, names are bytes in any locale.
   archive_read_set_options(opened.get(), "hdrcharset=BINARY");
   archive_read_set_format_option(opened.get(), "tar", "read_concatenated_archives", "1");
   constexpr std::size_t read_bytes = std::size_t{1} << 18;
@@ -64,7 +64,7 @@ ArchiveHandle open_tar(const fs::path& tar) {
   return opened;
 }
 
-/// The next member; null at the end.
+/// Returns the next member; null at the end.
 archive_entry* next_member(const fs::path& tar, archive* opened) {
   archive_entry* entry = nullptr;
   const int code = archive_read_next_header(opened, &entry);
@@ -78,8 +78,8 @@ std::string name_of(archive_entry* entry) {
   return std::string(without_here(name == nullptr ? "" : name));
 }
 
-/// Size of a member by its header. Damaged sparse members may have a negative size, which
-/// libarchive returns unchecked.
+/// Returns a member's size as its header states it. libarchive does not check it: damaged sparse
+/// members may have a negative size.
 std::int64_t member_bytes(const fs::path& tar, archive_entry* entry) {
   const std::int64_t size = archive_entry_size(entry);
   if (size < 0)
@@ -120,7 +120,7 @@ struct TarSample {
   std::uint64_t image_member = 0;
   std::optional<std::string> cls;
   std::optional<std::string> json;
-  /// Why it cannot be packed; empty if it can.
+  /// The reason why the sample cannot be packed; empty if it can.
   std::string reason;
 
   void refuse(const std::string& why) {
@@ -191,8 +191,8 @@ class TarListing {
     sample_->image_member = member;
   }
 
-  /// Leaves a sample out if its image expands too far: holes of sparse files and compressed zeros
-  /// take almost no bytes of the tar.
+  /// Refuses a sample if its image expands too much: holes of sparse files and compressed zeros
+  /// take almost no bytes in the tar.
   void check_expansion(archive* opened, std::int64_t size) {
     constexpr double always_allowed = 64 << 20;
     if (archive_read_data_skip(opened) != ARCHIVE_OK) throw_cut(tar_, opened);

@@ -22,7 +22,7 @@
 namespace millrace::cli {
 namespace {
 
-/// State of a worker.
+/// Tools of one worker.
 struct VerifyTools {
   std::unique_ptr<DatasetReader> reader;
   std::unique_ptr<ImageDecoder> decoder;
@@ -38,9 +38,9 @@ struct Checked {
   /// Whether the decoder skipped stray bytes of its image.
   bool repaired = false;
   bool proved = false;
-  /// Whether the file of its coefficients was restored.
+  /// Whether the JPEG file of its coefficients was restored.
   bool restored = false;
-  /// Whether the record has a checksum, which was compared.
+  /// Whether the record has a checksum and it was compared.
   bool compared = false;
   /// Stored checksum; nullopt if the record was not found.
   std::optional<std::uint64_t> checksum{};
@@ -71,8 +71,8 @@ Status decode_image(const Record& record, ImageDecoder& decoder) {
   return decoder.check();
 }
 
-/// Decodes the field "mask" if it is a PNG, as `pack --masks` stores it. Other masks belong to the
-/// trainer.
+/// Decodes the field "mask" if it is a PNG, as `pack --masks` stores it. Only the trainer knows the
+/// format of other masks.
 Status decode_mask(const Record& record, ImageDecoder& decoder) {
   if (!record.has("mask") || image_kind(record["mask"]) != ImageKind::png) return Status::ok();
   Status sound = decoder.open(record["mask"]);
@@ -100,7 +100,7 @@ Status prove_index(const Record& record, const VerifyTools& tools) {
                              : Status::bad("its pixels differ with its stored seek index");
 }
 
-/// Restores the file of a record of coefficients, whose pixels must be equal.
+/// Restores the JPEG file of a record of coefficients. The pixels of file and record must be equal.
 Status restore_file(const Record& record, VerifyTools& tools) {
   ImageDecoder& decoder = *tools.decoder;
   std::uint64_t of_record = 0;
@@ -156,8 +156,8 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Ve
   return checked;
 }
 
-/// Finds records with equal checksums. If the fingerprint does not match, a pointer to one of them
-/// is damaged.
+/// Finds records with equal checksums. If the fingerprint does not match, the damaged page refers
+/// to one of them.
 std::vector<BadRecord> repeated_records(const Dataset& dataset) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> records;
   for (std::uint64_t index = 0; index < dataset.size(); ++index)

@@ -25,10 +25,11 @@ static_assert(std::endian::native == std::endian::little);
 constexpr std::size_t numbers_of_a_box = 4;
 constexpr std::size_t numbers_of_a_keypoint = 3;
 constexpr std::size_t most_keypoints = 1000;
-/// Limit for the fields of one image: a few bytes of JSON can make large fields.
+/// Maximal bytes of all fields of one image, since a few bytes of JSON can make large fields.
 constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
-/// An annotation, kept until all images and categories are known. Its index is its number.
+/// An annotation, kept until all images and categories are known. Its index in the list is its
+/// number in the file.
 struct CocoAnnotation {
   std::int64_t image_id = 0;
   std::int64_t category_id = 0;

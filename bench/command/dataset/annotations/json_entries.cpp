@@ -48,7 +48,7 @@ class FileBytes {
 
   bool read_on() {
     constexpr int most_parts = 64;
-    // The parser buffers a text to its end, so texts are limited.
+    // The parser buffers each text completely, so the length of texts is limited.
     if (++quiet_parts_ > most_parts)
       throw Error(ErrorCode::invalid_argument,
                   path_.string() + " has a value of more than 4 MiB, too long for an annotation");
@@ -68,7 +68,7 @@ class FileBytes {
   int quiet_parts_ = 0;
 };
 
-/// Iterator to the next byte. Without a file it is the end iterator.
+/// Iterator to the next byte; the end iterator if it has no file.
 class ByteIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -101,7 +101,7 @@ class EntryReader final : public nlohmann::json_sax<EntryValue> {
   EntryReader(const fs::path& file, const std::vector<EntryList>& lists, FileBytes& bytes)
       : file_(file), lists_(lists), bytes_(bytes), seen_(lists.size()) {}
 
-  /// Throws if a list is missing.
+  /// Throws if one of the lists is missing.
   void check_lists() const {
     for (std::size_t list = 0; list < lists_.size(); ++list)
       if (!seen_[list]) fail_file(fmt::format("it has no \"{}\"", lists_[list].name));
@@ -154,7 +154,7 @@ class EntryReader final : public nlohmann::json_sax<EntryValue> {
   }
 
  private:
-  // Nesting levels: the whole object, a list, an entry, a list of numbers.
+  // Nesting levels: outside, then inside the whole object, a list, an entry, and a list of numbers.
   enum Level : std::size_t { outside, in_whole, in_list, in_entry, in_numbers };
 
   [[noreturn]] void fail_file(const std::string& problem) const {
@@ -175,7 +175,7 @@ class EntryReader final : public nlohmann::json_sax<EntryValue> {
     return passed_from_ > 0;
   }
 
-  /// Takes a value that is neither an object nor a list.
+  /// Handles a value that is neither an object nor a list.
   bool take(EntryValue taken) {
     switch (levels_) {
       case outside:
@@ -261,7 +261,7 @@ class EntryReader final : public nlohmann::json_sax<EntryValue> {
   std::size_t levels_ = 0;
   /// Level of the skipped value; 0 = nothing is skipped.
   std::size_t passed_from_ = 0;
-  /// The list and the key of the current value; null if it is not read.
+  /// The list and the key of the current value; null if the value is skipped.
   const EntryList* list_ = nullptr;
   const EntryKey* key_ = nullptr;
   /// Number of the entry in its list.

@@ -31,9 +31,9 @@ Status ImageRecoder::recode(ImageDecoder& decoder, std::vector<std::byte>& bytes
   return Status::ok();
 }
 
-/// Compares the pixels of a JPEG and its record, if different code makes them. Our own stages make
-/// both from the same coefficients, which the restored file proves. The decoder then has the
-/// record's header.
+/// Compares the pixels of a JPEG and of its record, if another library decodes the JPEG. millrace's
+/// own stages would make both from the same coefficients, as the restored file proves. Afterwards
+/// the decoder has the record's header.
 Status ImageRecoder::verify(ImageDecoder& decoder, const std::vector<std::byte>& jpeg) const {
   std::uint64_t of_jpeg = 0;
   std::uint64_t of_record = 0;

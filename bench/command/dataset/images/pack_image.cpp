@@ -20,15 +20,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Bytes that suffice to recognise an image. Other files of a folder are not read further.
+// Number of bytes that suffice to recognise an image. Of other files in a folder, only these bytes
+// are read.
 constexpr std::size_t head_bytes = 4096;
 
 [[noreturn]] void throw_unread(const fs::path& path, const std::string& reason) {
   throw Error(ErrorCode::io, path.string() + " cannot be read: " + reason);
 }
 
-/// Returns a bad status if the error concerns the path. Throws if it is an error of the system,
-/// which does not make the image bad.
+/// Returns a bad status if the error concerns the path. Throws for an error of the system, since
+/// the image itself may be good.
 Status not_there(const fs::path& path, int error) {
   const std::string reason = errno_text(error);
   for (const int its_own : {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG})
@@ -107,7 +108,7 @@ Status read_mask(const fs::path& path, Size size, ImageDecoder& decoder,
   return sound.is_ok() ? sound : Status::bad(mask + "does not decode: " + sound.reason());
 }
 
-/// Compares an image with its annotations, and adds its mask.
+/// Compares an image's size with its annotations, and adds its mask.
 Status check_annotations(const UncheckedImage& unchecked, ImageDecoder& decoder,
                          CheckedImage& image) {
   const auto is_another = [](std::int64_t said, int side) { return said != 0 && said != side; };
@@ -124,8 +125,8 @@ Status check_annotations(const UncheckedImage& unchecked, ImageDecoder& decoder,
   return read_mask(unchecked.mask, size, decoder, image.rest->fields.back().bytes);
 }
 
-/// Brings an image into the form in which it is stored, and checks it. The decoder then has its
-/// header.
+/// Converts an image to the form in which it is stored, and checks it. Afterwards the decoder has
+/// the stored form's header.
 Status recode_checked(CheckedImage& image, ImageDecoder& decoder, ImageRecoder* recoder) {
   const std::size_t bytes = image.bytes.size();
   if (recoder != nullptr) {
