@@ -18,7 +18,8 @@ namespace {
 
 constexpr int usage_error = 2;
 
-/// Text of an error of the command line. CLI11 itself lists unexpected arguments in reverse.
+/// Returns the text of a command-line error. CLI11 itself would list unexpected arguments in
+/// reverse order.
 std::string usage_text(const CLI::App& main, const CLI::Error& error) {
   const std::vector<std::string> arguments = main.remaining(true);
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || arguments.empty())

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cost of records of coefficients, as shares of libjpeg-turbo's decode of the whole photographs:
-// making and restoring them, expanding the tiles of a training crop, and its pixels. `of_jpeg` is
-// the records' size in JPEG bytes.
+// Cost of records of coefficients: making and restoring them, expanding the tiles of a training
+// crop, and making its pixels. Costs are shares of the time in which libjpeg-turbo decodes the
+// whole photographs. `of_jpeg` is the records' size divided by that of the JPEGs.
 #include <millrace/detail/jpeg_recoder.h>
 #include <millrace/image_decoder.h>
 
@@ -15,7 +15,8 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// The records of all photographs; empty for one that must stay a JPEG.
+/// Returns the records of all photographs. The record of a photograph that must stay a JPEG is
+/// empty.
 const std::vector<Bytes>& coefficient_records() {
   static const std::vector<Bytes> all = [] {
     JpegRecoder recoder(std::make_shared<DecodeBudget>());

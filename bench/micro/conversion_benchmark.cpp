@@ -29,7 +29,7 @@ void time_copies(benchmark::State& state, std::size_t bytes) {
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes));
 }
 
-/// Whether the samples from `first` on equal the host's.
+/// Whether the samples from `first` on equal those that the host makes.
 bool are_the_hosts(const ConversionWork& work, std::size_t first,
                    const std::vector<std::uint8_t>& source, const std::vector<std::uint8_t>& flips,
                    CudaStream& stream) {
@@ -61,7 +61,7 @@ void time_conversions(benchmark::State& state, const Shape4& shape, DType dtype,
   const Memory source = device.allocate_device(pixels.size());
   const Memory flips_there = device.allocate_device(flip.size());
   const Memory destination = device.allocate_device(shape.elements() * size_of(dtype));
-  // Overwrites results of other benchmarks.
+  // Overwrites the results of other benchmarks in the same memory.
   const std::vector<std::uint8_t> nothing(destination.bytes(), 0xA5);
   stream.copy(destination.data(), nothing.data(), nothing.size());
   stream.copy(source.data(), pixels.data(), pixels.size());

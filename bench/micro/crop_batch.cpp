@@ -17,7 +17,7 @@
 namespace millrace::micro {
 namespace {
 
-/// As in the kernels (gpu/pixel/crop_kernel.h).
+/// The same constants as in the kernels (gpu/pixel/crop_kernel.h).
 constexpr std::int32_t warp = 32, block_warps = 8, tile_warps = 4, blocks_of_sample = 16;
 
 std::int32_t parts(std::int32_t all, std::int32_t of) { return (all + of - 1) / of; }
@@ -99,7 +99,7 @@ bool CropBatch::add(const CropRecord& record, std::size_t number) {
   return true;
 }
 
-/// Draws the random crop of a number.
+/// Draws a random crop; `number` seeds the random numbers.
 Crop CropBatch::draw_crop(Size image, std::size_t number) {
   Random random(5, number);
   const auto draw = [&] { return random.uniform(); };

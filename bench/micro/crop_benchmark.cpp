@@ -2,8 +2,8 @@
 //
 // Rate of making 224 px crops of stored coefficients and of JPEGs on a GPU (`CropWork`), from
 // packed crops that stay on the device. Before that, some images are compared with
-// `CropWork::run_on_host`. The counters of `CropCounts` are what tests/gpu/cost_model.py needs: the
-// mean work of a crop of coefficients.
+// `CropWork::run_on_host`. tests/gpu/cost_model.py needs the counters of `CropCounts`: the mean
+// work of a crop of coefficients.
 #include <algorithm>
 
 #include "micro/crop_batch.h"
@@ -48,7 +48,7 @@ void count_crops(benchmark::State& state) {
   add_counters(state, counts);
 }
 
-/// Whether the device makes the first images like the host.
+/// Whether the device makes the same first images as the host.
 bool crops_as_the_host(CropWork work, const CropBatch& batch, CudaStream& stream) {
   work.samples = std::min(compared_crops, work.samples);
   stream.launch(work);
@@ -67,7 +67,8 @@ bool crops_as_the_host(CropWork work, const CropBatch& batch, CudaStream& stream
   return made == expected;
 }
 
-/// `add_counts` says whether the work of the crops, which have coefficients, is counted.
+/// Times the crops of `records`. `add_counts`: the crops are of coefficients, and their work is
+/// counted.
 void time_crops(benchmark::State& state, const std::vector<CropRecord>& records, bool add_counts,
                 std::size_t samples) {
   if (records.empty()) return state.SkipWithError("needs --photos FOLDER with JPEGs");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Cost of decoding a whole photograph, and the box of a training crop: without an index, while
-// making one, and with the index of the whole image. Also of packing the crop for a device, of
-// decoding two photographs interleaved, as the pipeline's workers do, and of progressive JPEGs.
+// making an index, and with the index of the whole image. Also the cost of packing the crop for a
+// device, of decoding progressive JPEGs, and of decoding two photographs interleaved, as the
+// pipeline's workers do.
 #include <millrace/detail/interleaved_decoder.h>
 #include <millrace/detail/jpeg_crop_packer.h>
 
@@ -22,8 +23,8 @@ Region crop_of(Size size, std::size_t number) { return micro::drawn_crop(size, n
 
 enum class Index { none, noted, whole, rows };
 
-/// The decoder's index of a photograph, made while the whole image is decoded. The checksum is
-/// given, as in a dataset that compares checksums.
+/// Returns the decoder's index of a photograph, made while the whole image is decoded. The decoder
+/// gets a checksum, as from a dataset that compares checksums.
 std::vector<std::byte> whole_index(ImageDecoder& decoder, const std::string& photograph,
                                    std::uint64_t checksum, IndexPoints points) {
   const Size size = micro::size_of(decoder, photograph);
@@ -72,7 +73,7 @@ class Regions {
     if (index_ != Index::none) benchmark::DoNotOptimize(decoder_->new_index().size());
     return view;
   }
-  /// Compares with libjpeg-turbo's decode of the whole image.
+  /// Compares the pixels with libjpeg-turbo's decode of the whole image.
   void verify() {
     micro::WholeDecode whole;
     for (std::size_t n = 0; n < photographs_.size(); ++n) {
@@ -110,9 +111,9 @@ void decode(benchmark::State& state, Region (*region_of)(Size, std::size_t), Ind
     state.counters["index_of_jpeg"] = regions.index_share();
 }
 
-/// Packs the crops. `us` is the time of a packed one in microseconds: the JPEG's header and its
+/// Packs the crops. `us` is the time of a packed crop in microseconds: opening the JPEG with its
 /// index, then the packing, which takes `pack_us`. `packed` is the share of the crops that the
-/// device can take, `kilobytes` their size without the weights.
+/// device can make, `kilobytes` the mean size of a packed crop without the weights.
 void pack_jpeg_crop(benchmark::State& state) {
   constexpr std::size_t most_scratch = std::size_t{8} << 20U;
   Regions regions(crop_of, Index::whole);
@@ -145,8 +146,8 @@ void pack_jpeg_crop(benchmark::State& state) {
   state.counters["packed"] = packed / static_cast<double>(state.iterations());
 }
 
-/// The same as `decode` for progressive JPEGs; their share is one of libjpeg-turbo's decode of
-/// these.
+/// Does the same as `decode` for progressive JPEGs. The share refers to libjpeg-turbo's decode of
+/// these JPEGs.
 void decode_progressive(benchmark::State& state, Region (*region_of)(Size, std::size_t),
                         Index index) {
   Regions regions(region_of, index, micro::progressive_photographs());
@@ -163,8 +164,8 @@ void decode_progressive(benchmark::State& state, Region (*region_of)(Size, std::
   if (index == Index::rows) state.counters["index_of_jpeg"] = regions.index_share();
 }
 
-/// Decodes crops of photographs, two interleaved. A call begins one crop and ends those that are
-/// done.
+/// Decodes crops of photographs, two of them interleaved. A call begins one crop and ends the
+/// finished ones.
 class InterleavedCrops {
  public:
   explicit InterleavedCrops(Index index) : index_(index) {}
@@ -189,7 +190,7 @@ class InterleavedCrops {
     }
     return micro::thread_seconds() - begin;
   }
-  /// Compares with libjpeg-turbo's decodes of the whole images.
+  /// Compares the pixels with libjpeg-turbo's decodes of the whole images.
   void verify() {
     micro::WholeDecode whole;
     whole_ = &whole;

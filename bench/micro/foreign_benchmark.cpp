@@ -21,7 +21,7 @@
 namespace millrace {
 namespace {
 
-/// Begins as a JPEG, by which the schema is recognised.
+/// Returns bytes that begin like a JPEG, so that the schema is recognised.
 std::vector<std::byte> image_of(std::size_t bytes) {
   std::vector<std::byte> image(bytes, std::byte{7});
   constexpr std::array signature = {std::byte{0xFF}, std::byte{0xD8}, std::byte{0xFF}};
@@ -56,7 +56,7 @@ class BenchmarkFile {
       Random random(3, index);
       keys[index] = {random(), random()};
     }
-    // Bytewise order, which LMDB uses.
+    // Sorts the keys bytewise, as LMDB does.
     std::ranges::sort(keys, [](const auto& a, const auto& b) {
       return std::memcmp(a.data(), b.data(), sizeof a) < 0;
     });

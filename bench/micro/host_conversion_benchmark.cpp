@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rate at which the host converts a batch of 64 images of 224 x 224: one thread with the tables
-// ("of_plain": speedup over value by value, in the same run), and a pipeline whose samples cost
-// nothing, over a number of workers.
+// Rate at which the host converts a batch of 64 images of 224 x 224: one thread with tables, and a
+// pipeline whose samples cost nothing, with a number of workers. "of_plain" is the speedup over a
+// conversion value by value in the same run.
 #include <benchmark/benchmark.h>
 #include <millrace/detail/plain_conversion.h>
 #include <millrace/host_device.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time that another thread needs for a launch while slots are freed after a kernel that runs for
-// long: the driver may block all threads meanwhile. Counters: percentiles of single launches of an
-// empty kernel, in microseconds, while that kernel runs.
+// Time that another thread needs for a launch while slots are freed after a long-running kernel.
+// The driver may block all threads meanwhile. Counters: percentiles of single launches of an empty
+// kernel, in microseconds, while that kernel runs.
 #include <millrace/pipeline.h>
 #include <millrace/runtime.h>
 
@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 /// A thread that launches kernels on its own stream, some in succession, and times each launch.
 class Launcher {
  public:
-  /// Returns after the warm-up launches.
+  /// Starts the thread. Returns after the warm-up launches.
   Launcher() : thread_([this](const std::stop_token& stop) { run(stop); }) {
     ready_.wait(false, std::memory_order_acquire);
   }
@@ -51,7 +51,7 @@ class Launcher {
   }
 
   void launch_some() {
-    constexpr int in_a_row = 4;  // fewer in all than a stream queues before it blocks the thread
+    constexpr int in_a_row = 4;  // few enough that a stream queues all without blocking the thread
     for (int launch = 0; launch < in_a_row && status_ == cudaSuccess; ++launch) {
       const Clock::time_point begin = Clock::now();
       status_ = cli::launch_step(0, stream_.handle());
@@ -71,7 +71,7 @@ enum class Freed { nothing, memory, pipeline };
 constexpr std::size_t slot_samples = 64;
 constexpr std::size_t slot_side = 224;
 
-/// Memory of the size of slots, on host and device.
+/// Returns memory of the size of slots, on host and device.
 std::vector<Memory> slot_memory(CudaDevice& device) {
   const std::size_t samples = std::min(slot_samples, gpu_scale().most_samples);
   std::vector<Memory> slots;
@@ -90,7 +90,7 @@ Pipeline image_pipeline(const std::shared_ptr<CudaDevice>& device,
       {.batch_size = std::min(slot_samples, gpu_scale().most_samples), .runtime = runtime});
 }
 
-/// Times launches during one kernel, after which `freed` is freed.
+/// Times launches during one kernel. After the kernel, `freed` is freed.
 std::vector<double> launches_beside(Freed freed, const std::shared_ptr<CudaDevice>& device,
                                     const std::shared_ptr<Runtime>& runtime, CudaStream& trainer) {
   const auto block = [&] {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rate of mixing a batch's images in pairs on a GPU, compared with a device copy of the same number
-// of bytes in the same run (`time_beside_copies`). Before that, some samples are compared with
-// `MixWork::run_on_host`.
+// of bytes in the same run (`time_beside_copies`). Before the mixing is timed, some samples are
+// compared with `MixWork::run_on_host`.
 #include <millrace/mix_work.h>
 
 #include "micro/gpu_benchmark.h"
@@ -13,7 +13,7 @@ namespace {
 /// Number of samples whose pairs are compared.
 constexpr std::size_t compared_mixes = 4;
 
-/// Whether the device mixes the first samples like the host.
+/// Whether the device mixes the first samples exactly as the host does.
 bool mixes_as_the_host(MixWork work, const std::vector<std::uint8_t>& pixels,
                        const std::vector<std::int32_t>& mixes, CudaStream& stream) {
   work.samples = std::min(compared_mixes, work.samples);
@@ -30,8 +30,8 @@ bool mixes_as_the_host(MixWork work, const std::vector<std::uint8_t>& pixels,
   return mixed == expected;
 }
 
-/// With boxes, each image gets a box of half its width and height from the other one. Without boxes
-/// the whole pair is blended.
+/// Times the mixing. With boxes, each image gets a box of half its width and height from the other
+/// image. Without boxes, the two images are blended as a whole.
 void time_mixing(benchmark::State& state, const Shape4& shape, bool boxes) {
   CudaDevice device;
   CudaStream stream(0);

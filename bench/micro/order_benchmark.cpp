@@ -2,7 +2,7 @@
 //
 // Cost of a draw in each order, and of beginning an order. Argument: the number of records.
 // 1,281,167 is ImageNet's training set. 4^n + 1 is the worst case of a permutation, in which 3 of 4
-// passes through the network are in vain.
+// passes through the network give numbers that are out of range.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 #include <millrace/sampler.h>
@@ -42,7 +42,7 @@ Order subset(std::uint64_t records) {
   return Order::shuffled().subset(std::move(every_second));
 }
 
-/// Draws as a pipeline does: the positions of a batch of 256 in succession. Items are draws.
+/// Draws as a pipeline does: batches of 256 consecutive positions. Items are draws.
 void draw(benchmark::State& state, Order (*order)(std::uint64_t)) {
   const auto size = static_cast<std::uint64_t>(state.range(0));
   const Sampler sampler(order(size), size, 7);
@@ -61,7 +61,7 @@ void draw(benchmark::State& state, Order (*order)(std::uint64_t)) {
       benchmark::Counter(draws, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-/// Draws one record; each draw waits for the one before.
+/// Draws single records. Each draw waits for the previous one.
 void draw_one(benchmark::State& state, Order (*order)(std::uint64_t)) {
   const auto size = static_cast<std::uint64_t>(state.range(0));
   const Sampler sampler(order(size), size, 7);
@@ -111,7 +111,7 @@ void lists(benchmark::internal::Benchmark* bench) {
 
 BENCHMARK_CAPTURE(draw, shuffled, shuffled)->Name("OrderDraw/shuffled")->Apply(any_size);
 BENCHMARK_CAPTURE(draw, sequential, sequential)->Name("OrderDraw/sequential")->Apply(any_size);
-// 4^9 + 1 blocks of 1024 records, and a last one.
+// 4^9 + 1 blocks of 1024 records, and one more block.
 BENCHMARK_CAPTURE(draw, blocks, blocks)
     ->Name("OrderDraw/blocks")
     ->Apply(any_size)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The processor's time for samples that the device makes of stored coefficients, with a device that
-// takes batches and does nothing. Per sample, over all threads of the process: `cpu_us`; its bytes
-// on their way to the device: `kib`; and a copy of so many bytes between two pieces of memory that
-// no cache holds: `copy_us`. `packed` is the share of samples that the device makes; workers make
-// the others.
+// Processor time for samples that the device makes of stored coefficients. The device of this
+// benchmark accepts batches and does nothing. Counters per sample: `cpu_us` is the processor time
+// of all threads, `kib` the bytes copied to the device, and `copy_us` the time to copy so many
+// bytes in memory outside of the caches. `packed` is the share of samples that the device makes;
+// workers make the others.
 #include <benchmark/benchmark.h>
 #include <millrace/dataset_writer.h>
 #include <millrace/detail/jpeg_recoder.h>
@@ -31,7 +31,7 @@ class IdleStream final : public Stream {
   void copy(void*, const void*, std::size_t) override {}
   void copy_on_device(void*, const void*, std::size_t) override {}
   void copy_to_host(void* destination, const void*, std::size_t bytes) override {
-    std::memset(destination, 0, bytes);  // no sample is marked
+    std::memset(destination, 0, bytes);  // zeros mean that no sample is marked
   }
   void launch(const DeviceWork&) override {}
   void record(Event& event) override { stream_.record(event); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time to allocate pinned memory: as for the slots of pipelines, and by the driver. "ms_per_gib" is
-// a median. All memory is kept until the end, so none is reused.
+// Time to allocate pinned memory: as pipelines do for their slots, and directly by the driver.
+// "ms_per_gib" is a median. All memory is kept until the end, so none is reused.
 #include "micro/gpu_benchmark.h"
 
 namespace millrace::micro {

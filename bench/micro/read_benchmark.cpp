@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cost of reading a record in the page cache, and of comparing its checksum if it has one: mapped,
-// or with pread (`OpenOptions::map`), from a packed dataset, a tar and a folder. Argument: the
-// length of the image.
+// Cost of reading a record in the page cache, and of comparing its checksum if it has one. Records
+// are read from a packed dataset, a tar and a folder, through a map or with pread
+// (`OpenOptions::map`). Argument: the length of the image.
 #include <benchmark/benchmark.h>
 #include <millrace/dataset.h>
 #include <millrace/dataset_writer.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cost of a `measure::ReportFeed` on the trainer's thread, for each batch and for each report, over
-// a number of workers. All slots are full, so the workers are idle.
+// Cost of a `measure::ReportFeed` on the trainer's thread, for each batch and for each report.
+// Argument: the number of workers. All slots are full, so the workers are idle.
 #include <benchmark/benchmark.h>
 #include <millrace/host_device.h>
 #include <millrace/measure.h>

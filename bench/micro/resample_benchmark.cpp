@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cost of a training crop after decoding: resampled to 224 x 224, flipped or not, stored. The
-// target is an "of_decode" of 0.08 with AVX2 and 0.04 with AVX-512. For comparison: the bilinear
-// filter of OpenCV, which is not antialiased.
+// Cost of a training crop after decoding: it is resampled to 224 x 224, flipped or not, and stored.
+// The target is an "of_decode" of 0.08 with AVX2 and 0.04 with AVX-512. OpenCV's bilinear filter,
+// which is not antialiased, is timed for comparison.
 #include <millrace/detail/resample.h>
 
 #include <opencv2/imgproc.hpp>
@@ -31,7 +31,7 @@ Crop drawn_crop(Size image, std::uint64_t position) {
            .mirrored = crop.mirrored}};
 }
 
-/// The region of the image that the resampler reads.
+/// Returns the region of the image that the resampler reads.
 Region needed(Resampler& resampler, const Crop& crop) {
   Region region = resampler.prepare(crop.resampling);
   region.x += crop.box.x;

@@ -27,7 +27,7 @@ double cpu_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// Measures a loop over `samples` samples per round.
+/// Measures a loop that makes `samples` samples per round.
 class PerSample {
  public:
   void report(benchmark::State& state, std::size_t samples) const {
@@ -42,7 +42,7 @@ class PerSample {
   double cpu_ = cpu_seconds();
 };
 
-/// A pipeline without copies, over `state.range(0)` workers.
+/// Runs a pipeline without copies, with `state.range(0)` workers.
 void pipeline_of_empty_samples(benchmark::State& state) {
   const auto runtime = make_runtime({.workers = static_cast<unsigned>(state.range(0))});
   Pipeline pipeline(std::make_shared<OneByteDataset>(), std::make_shared<EmptyTransform>(),
@@ -55,8 +55,8 @@ void pipeline_of_empty_samples(benchmark::State& state) {
 }
 BENCHMARK(pipeline_of_empty_samples)->Arg(1)->Arg(2)->UseRealTime()->MeasureProcessCPUTime();
 
-/// Samples that take about 100 us of a processor each: two workers should take half the time of
-/// one.
+/// Runs a pipeline whose samples take about 100 us of processor time each. Two workers should take
+/// half the time of one.
 void pipeline_of_busy_samples(benchmark::State& state) {
   const auto runtime = make_runtime({.workers = static_cast<unsigned>(state.range(0))});
   Pipeline pipeline(
@@ -82,7 +82,8 @@ class EmptyItems final : public Job {
   std::promise<void> ended_;
 };
 
-/// A worker pool alone, with one worker: jobs with the items of a batch, in succession.
+/// Runs a worker pool alone, with one worker. The jobs have as many items as a batch and run one
+/// after another.
 void pool_of_empty_items(benchmark::State& state) {
   WorkerPool pool(0, 1, {});
   const PerSample measured;
@@ -96,7 +97,7 @@ void pool_of_empty_items(benchmark::State& state) {
 }
 BENCHMARK(pool_of_empty_items)->UseRealTime()->MeasureProcessCPUTime();
 
-/// Cost of reading the clock: the least cost of measuring stages.
+/// Measures the cost of reading the clock, the minimal cost of measuring stages.
 void clock_reading(benchmark::State& state) {
   while (state.KeepRunning()) benchmark::DoNotOptimize(std::chrono::steady_clock::now());
 }

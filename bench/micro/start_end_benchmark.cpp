@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time of a pipeline's start, to its first batch, and of its end: with host memory allocated for
-// each pipeline, and with memory that the runtime keeps. A GPU's driver pins memory; here the
-// system locks it, which is faster. CPU times are those of all threads.
+// Time of a pipeline's start up to its first batch, and of its end. Host memory is either allocated
+// for each pipeline or kept by the runtime. A GPU's driver pins memory; here the system locks it,
+// which is faster. CPU times are those of all threads.
 #include <benchmark/benchmark.h>
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>
@@ -63,7 +63,7 @@ void start_and_end(benchmark::State& state, std::shared_ptr<Device> device,
     end += Clock::now() - started;
   };
   try {
-    run();  // the system may have to free memory first
+    run();  // warm-up: the system may have to free memory first
     start = end = Milliseconds(0);
     while (state.KeepRunning()) run();
   } catch (const Error& error) {

@@ -22,7 +22,7 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t taken_batch = 32;
-/// About 20 us of a processor per sample.
+/// Turns of the loop per sample: about 20 us of processor time.
 constexpr std::uint64_t turns = 20'000;
 
 double thread_us() {
@@ -37,8 +37,8 @@ long switches() {
   return usage.ru_nvcsw;
 }
 
-/// Takes and releases batches on a device that copies or not. With `ready`, it takes the next batch
-/// only when it is made; else it waits for each.
+/// Takes and releases batches of a device, which copies them if `copies` is set. With `ready`,
+/// takes the next batch only when it is made; else waits in `next` for each batch.
 void trainer_thread(benchmark::State& state, bool copies, bool ready) {
   const auto device = std::make_shared<HostDevice>(HostDeviceOptions{.copies = copies});
   Pipeline pipeline(

@@ -23,7 +23,7 @@ class Samples {
  public:
   explicit Samples(const Recipe& recipe) : transform_(image_transform(recipe)) {}
 
-  /// Returns its time in seconds.
+  /// Makes a sample. Returns the time in seconds.
   double make(const std::string& photograph, std::uint64_t position) {
     const std::array fields{RecordField{"image", micro::bytes_of(photograph)},
                             RecordField{"label", std::as_bytes(std::span(&label_, 1))}};
@@ -56,7 +56,8 @@ void train_plainly(const PixelView& whole, std::size_t number, std::uint8_t* mad
                    micro::part_of(whole, crop.box), made, 672);
 }
 
-/// The same for the eval recipe, for photographs not smaller than its window.
+/// Reference implementation for the eval recipe, for photographs that are not smaller than its
+/// window.
 void evaluate_plainly(const PixelView& whole, std::size_t, std::uint8_t* made) {
   const Size to = resize_shorter({whole.width, whole.height}, 256);
   resample_plainly(
@@ -93,7 +94,7 @@ BENCHMARK_CAPTURE(transform, eval, Recipe::eval, evaluate_plainly)
     ->UseManualTime()
     ->Iterations(1000);
 
-/// Measures the difference between samples with many runs of an operation, and without.
+/// Measures the difference between samples with many runs of an operation and samples without it.
 void operate(benchmark::State& state, const Operation& operation) {
   constexpr std::size_t runs = 16;
   Recipe recipe{{224, 224}, {RandomResizedCrop{}}};

@@ -4,9 +4,9 @@
 //
 // Compares the result of `measure::tune` with brute force over workers 1 and 2 and prefetch 2, 4
 // and 8. The trainer runs on the host and computes 10 ms per batch. The dataset is an array in
-// memory, whose samples take SAMPLE_US of computing each. Both search for the cheapest setting, by
-// workers and then by prefetch, that loses at most 5% of the best throughput. Exits with 0 if they
-// agree in 9 of 10 runs. Needs a machine with nothing else running.
+// memory, whose samples take SAMPLE_US of computing each. Both search for the cheapest setting that
+// loses at most 5% of the best throughput: the fewest workers, then the smallest prefetch. Exits
+// with 0 if they agree in 9 of 10 runs. Needs a machine on which nothing else runs.
 #include <millrace/error.h>
 #include <millrace/host_device.h>
 #include <millrace/measure.h>
@@ -62,7 +62,7 @@ class Arrays final : public Dataset {
   Rows rows_{};
 };
 
-/// Computes a fixed number of turns, which take longer beside other threads.
+/// Computes a fixed number of turns. They take longer if other threads use the same processor.
 float compute(std::uint64_t turns) {
   float sum = 1;
   for (std::uint64_t turn = 0; turn < turns; ++turn) sum = sum * 0.999F + 0.5F;
@@ -125,7 +125,7 @@ class Computed final : public Transform {
 using Cost = std::pair<unsigned, std::size_t>;  // workers, prefetch
 using Rates = std::map<Cost, double>;
 
-/// Median rates of settings that are measured in turn.
+/// Returns the median rates of the settings, which are measured in turn.
 Rates brute_force(const measure::Workload& workload, const std::vector<Cost>& settings) {
   constexpr int rounds = 5;
   std::map<Cost, std::vector<double>> measured;
@@ -146,7 +146,8 @@ Rates brute_force(const measure::Workload& workload, const std::vector<Cost>& se
   return rates;
 }
 
-/// Whether `tune` chooses the setting of the brute force, which also tries the choice of `tune`.
+/// Whether `tune` chooses the same setting as the brute force, which also tries the choice of
+/// `tune`.
 bool agrees(const measure::Workload& workload, double budget_seconds) {
   const auto tuned = measure::tune(
       workload, {.max_workers = 2, .budget = std::chrono::duration<double>(budget_seconds)});

@@ -68,8 +68,8 @@ class Packing {
   const Listing& listing() const { return source_->listing(); }
 
   const PackOptions& options_;
-  /// Set before the first file is written, because an interrupt must then leave files complete.
-  /// Until then a signal ends the process.
+  /// Set after the source is opened: from then on an interrupt must leave files complete. Until
+  /// then a signal ends the process.
   std::optional<Interrupt> interrupt_;
   std::optional<PackSource> source_;
   std::optional<Progress> progress_;

@@ -29,14 +29,14 @@ struct DestroyEvent {
 };
 using EventHandle = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
 
-/// Makes an event with timing on the current device.
+/// Makes an event that measures time, on the current device.
 EventHandle make_event_handle() {
   cudaEvent_t event = nullptr;
   check(cudaEventCreateWithFlags(&event, cudaEventDefault), "cudaEventCreateWithFlags");
   return EventHandle(event);
 }
 
-/// Time between two events that have passed.
+/// Returns the time between two events that the stream has passed.
 std::chrono::nanoseconds elapsed(const EventHandle& from, const EventHandle& to) {
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, from.get(), to.get()), "cudaEventElapsedTime");
@@ -44,9 +44,9 @@ std::chrono::nanoseconds elapsed(const EventHandle& from, const EventHandle& to)
       std::chrono::duration<float, std::milli>(milliseconds));
 }
 
-/// Times each step by two events around its kernel. The first event is recorded before the launch:
-/// if the device waits for the launch, a few microseconds of that count as busy. Times are read
-/// after the steps have ended, so only the trainer waits for the device.
+/// Times each step with two events around its kernel. The first event is recorded before the
+/// launch, so a few microseconds in which the device waits for the launch may count as busy. The
+/// times are read after the steps have ended, so that only the trainer waits for the device.
 class CudaTrainerStream final : public TrainerStream {
  public:
   /// `ordinal` must be the current device.
@@ -86,7 +86,7 @@ class CudaTrainerStream final : public TrainerStream {
   struct Marks {
     EventHandle begin;
     EventHandle end;
-    /// Event after the end, which gives the host's clock time.
+    /// Event after `end`. It tells at which time of the host's clock the step ended.
     std::unique_ptr<Event> passed;
   };
 
@@ -123,7 +123,8 @@ class CudaTrainerStream final : public TrainerStream {
 
   std::shared_ptr<CudaDevice> device_;
   const int ordinal_;
-  /// One more than can be in flight: the end of the step before the oldest is still read.
+  /// One element more than steps can be in flight: the end of the step before the oldest one is
+  /// still read.
   std::array<Marks, most_queued + 1> marks_;
   StepStatistics statistics_;
   std::size_t first_counted_ = 0;

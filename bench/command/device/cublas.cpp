@@ -18,7 +18,7 @@ namespace millrace::cli {
 namespace {
 
 // Types and values of cublas_api.h, equal in versions 12 and 13. cuBLAS's header may be missing
-// where that of the CUDA runtime is installed.
+// although the header of the CUDA runtime is installed.
 using Handle = void*;
 using Status = int;
 constexpr int not_transposed = 0;      // CUBLAS_OP_N
@@ -48,7 +48,8 @@ class MatrixProduct::Library {
   explicit Library(cudaStream_t stream) {
     std::string tried;
     for (const char* name : cublas_libraries()) {
-      // Never unloaded: loading takes seconds, and CUDA keeps references to its kernels.
+      // The library is never unloaded: loading takes seconds, and CUDA keeps references to its
+      // kernels.
       library_.reset(dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
       if (library_ != nullptr) break;
       tried += (tried.empty() ? "" : ", ") + std::string(name);
@@ -109,8 +110,8 @@ MatrixProduct::MatrixProduct(CudaDevice& device, CudaStream& stream, std::size_t
   left_ = device.allocate_device(bytes);
   right_ = device.allocate_device(bytes);
   product_ = device.allocate_device(bytes);
-  // Random numbers: with zeros a GPU uses less power and runs faster. Values are 1 to 2 with either
-  // sign. A repeated block is sufficient.
+  // The operands are random numbers of 1 to 2 with either sign: with zeros a GPU uses less power
+  // and runs faster. A block that is repeated is sufficient.
   constexpr std::size_t most = std::size_t{32} << 20U;
   const std::size_t block = std::min(bytes, most);
   const Memory host = device.allocate_host(block, {});
@@ -129,7 +130,7 @@ MatrixProduct::~MatrixProduct() {
   try {
     stream_.synchronize();
   } catch (...) {
-    // A device that fails has no work left.
+    // A failed device has no work left.
   }
 }
 

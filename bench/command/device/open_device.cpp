@@ -16,7 +16,8 @@ namespace {
 constexpr std::string_view cuda_prefix = "cuda:";
 constexpr std::size_t most_digits = 4;
 
-/// The stand-in for a training step waits without using a core (`HostStream::step`).
+/// A stream of the host device. Its substitute for a training step waits without using a core
+/// (`HostStream::step`).
 class HostTrainerStream final : public TrainerStream {
  public:
   HostTrainerStream(HostDevice& device, const StepWork& work) : TrainerStream(work) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-// The header defines functions that are not used here.
+// Disables a warning: the header defines functions that are not used here.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -83,7 +83,7 @@ void Canvas::write(const std::string& text, int x, int y, Colour colour) {
     std::uint8_t colour[4];
   };
   std::string shown = ascii(text);
-  // A character has about 20 parts at most, with four corners each.
+  // A character consists of at most about 20 quadrilaterals with four corners each.
   std::vector<Corner> corners(shown.size() * 80 + 4);
   const int parts = stb_easy_font_print(0, 0, shown.data(), nullptr, corners.data(),
                                         static_cast<int>(corners.size() * sizeof(Corner)));

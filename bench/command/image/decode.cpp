@@ -74,7 +74,7 @@ Value named(const std::string& name, const Names& names) {
   return static_cast<Value>(std::ranges::find(names, name) - names.begin());
 }
 
-/// The recipe for the options.
+/// Returns the recipe for the options.
 Recipe recipe_of(const DecodeArguments& arguments, Size image) {
   if (!arguments.recipe.empty()) return load_recipe_for_host(arguments.recipe);
   const Region box = crop_of(arguments.crop).value_or(Region{0, 0, image.width, image.height});
@@ -85,7 +85,8 @@ Recipe recipe_of(const DecodeArguments& arguments, Size image) {
   return recipe;
 }
 
-/// Copies a box of the upright image. It has no limit on the side, unlike recipes.
+/// Copies a box of the upright image. The sides of the box are not limited, unlike those of a
+/// recipe's output.
 Status copy_box(ImageDecoder& decoder, std::span<const std::byte> bytes, const Region& box,
                 Turn turn, MadeImage& made) {
   if (Status opened = decoder.open(bytes); !opened.is_ok()) return opened;
@@ -163,7 +164,7 @@ void decode(const DecodeArguments& arguments, const std::string& file, ImageDeco
   print_text(text);
 }
 
-/// A file that does not decode is reported; the others are still decoded.
+/// Decodes all files. Reports a file that does not decode, and continues with the others.
 int run(const DecodeArguments& arguments) {
   check_outputs({arguments.png, arguments.raw}, arguments.files);
   const auto decoders = make_decoders(1, arguments.limits);

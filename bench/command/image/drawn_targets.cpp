@@ -13,7 +13,7 @@ namespace {
 constexpr int box_frame = 2;
 constexpr int point_size = 3;
 
-/// The integers of a mask or of labels.
+/// Returns the integers of a mask or of labels.
 std::vector<std::int64_t> integers_in(const Tensor& tensor, std::size_t count) {
   const auto copied = [&](auto values) {
     const auto shown = values.first(count);
@@ -44,7 +44,7 @@ void draw_mask(const Tensor& mask, MadeImage& image) {
   }
 }
 
-/// The colour number of each box of a sample.
+/// Returns the number of the colour of each box of a sample.
 std::vector<std::size_t> box_colours(const MadeSample& sample, const std::string& boxes,
                                      const std::vector<Target>& targets) {
   const std::size_t count = sample.length(boxes);

@@ -64,8 +64,8 @@ class Samples {
     return shown;
   }
 
-  /// The whole image of this size in upright orientation, like the samples. It is made smaller if
-  /// it has a longer side than a recipe can make.
+  /// Returns the whole image, whose size is `size`. It is turned upright if the recipe does so. It
+  /// is made smaller if a side is longer than a recipe's output can be.
   MadeImage original(Size size) const {
     const int by = (std::max(size.width, size.height) - 1) / longest_made_side + 1;
     const Size made{std::max(size.width / by, 1), std::max(size.height / by, 1)};

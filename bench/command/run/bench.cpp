@@ -30,12 +30,12 @@ struct BenchArguments {
   SourceArguments source;
   PipelineArguments pipeline;
   std::string step_ms = "0";
-  /// "gemm:N"; empty = no such step.
+  /// A step "gemm:N"; empty = none of this kind.
   std::string step;
   std::uint64_t epochs = 0;
   std::uint64_t batches = 0;
   double seconds = 5;
-  /// Nullopt = the default: 10, or 0 if whole epochs are measured.
+  /// Number of warm-up batches. nullopt = the default: 10, or 0 if whole epochs are measured.
   std::optional<std::uint64_t> warmup;
   std::string json;
   std::string html;
@@ -63,7 +63,7 @@ std::string check_gemm(const std::string& text) {
              : must_be(fmt::format("gemm:N with N from 1 to {}", most_rows), text);
 }
 
-/// Checks combinations of options. Throws a usage error.
+/// Throws a usage error for a combination of options that is not allowed.
 void check_together(const BenchArguments& arguments) {
   const bool host = arguments.source.device == "host";
   if (arguments.digest && arguments.batches == 0 && arguments.epochs == 0)
@@ -108,7 +108,7 @@ int run(const BenchArguments& arguments) {
     record.reduced = measure_reduced_quality(settings, Recipe::from_json(settings.recipe),
                                              arguments.source.limits);
   if (arguments.ceiling) {
-    // T only decodes; only the loader compares checksums.
+    // The reference decode T compares no checksums; only the loader compares them.
     DatasetArguments unchecked = arguments.source.dataset;
     unchecked.options.verify_checksums = false;
     record.ceiling =

@@ -29,16 +29,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Length of a window: long enough for `images_per_thread`, within these limits.
+/// Limits for the length of a window. Within these limits it is long enough for
+/// `images_per_thread`.
 constexpr std::chrono::milliseconds shortest_window{200};
 constexpr std::chrono::milliseconds longest_window{1600};
 constexpr std::uint64_t images_per_thread = 25;
-/// Minimum number of pairs. More pairs follow until both intervals are within this share of their
-/// medians, or until the time is over.
+/// Minimum number of pairs. Further pairs are measured until both intervals are within this share
+/// of their medians, or until the time is over.
 constexpr std::size_t fewest_pairs = 20;
 constexpr double well_known = 0.02;
 
-/// Result of a window. Images unfinished at its end count only in its processor time.
+/// Result of a window. An image that is not finished at the window's end counts only in the
+/// processor time.
 struct Window {
   std::uint64_t images = 0;
   double per_second = 0;
@@ -101,7 +103,7 @@ class LoaderSide {
     }
   }
 
-  /// Waits until all batches are taken and the process uses no processor time.
+  /// Waits until all batches are taken and the process uses hardly any processor time.
   void pause() {
     constexpr std::chrono::milliseconds look{20};
     constexpr double next_to_nothing = 0.001;  // seconds
@@ -123,7 +125,7 @@ class LoaderSide {
   Pipeline pipeline_;
 };
 
-/// Returns why T does not decode images of this kind; empty if it does.
+/// Returns the reason why T does not decode images of this kind; empty if it does.
 std::string why_not_decoded(ImageKind kind) {
   if (kind == ImageKind::jpeg || kind == ImageKind::coefficients || kind == ImageKind::unknown)
     return {};
@@ -168,7 +170,7 @@ class TurboJpeg {
   std::vector<unsigned char> pixels_;
 };
 
-/// T on the same number of threads.
+/// Runs T on the same number of threads.
 class ReferenceSide {
  public:
   ReferenceSide(const Dataset& dataset, std::uint64_t seed, unsigned threads)
@@ -201,9 +203,9 @@ class ReferenceSide {
     std::unique_ptr<TurboJpeg> decoder;
     std::unique_ptr<JpegRecoder> recoder;
     std::unique_ptr<DatasetReader> records;
-    /// The file of a record of coefficients.
+    /// The JPEG file that was restored from a record of coefficients.
     std::vector<std::byte> file;
-    // Counts of the last window.
+    // Counts and processor time of the last window.
     std::uint64_t in_time = 0;
     std::uint64_t all = 0;
     std::chrono::nanoseconds cpu{0};
@@ -226,7 +228,8 @@ class ReferenceSide {
         const Record record = reader.records->read(index);
         std::span<const std::byte> image = record["image"];
         if (image_kind(image) == ImageKind::coefficients) {
-          // T is the time to decode the file; the time to restore it counts in no window.
+          // T measures only the decoding of the JPEG file. The time to restore the file counts in
+          // no window.
           const Clock::time_point begin = Clock::now();
           const std::chrono::nanoseconds cpu_begin = thread_time();
           image = file_of(image, reader);

@@ -74,11 +74,11 @@ void set_raw_transform(BenchSettings& settings) {
         dataset.name() + ": the dtypes of the fields are not known; samples have the stored bytes");
 }
 
-/// Uses ImageNet's mean and std if the images have the 3 channels that these are for.
+/// Uses ImageNet's mean and std if the images have 3 channels.
 void normalise_images(const SampleSpec& samples, Conversion& conversion) {
   if (conversion.dtype == DType::uint8) return;
   const auto image = std::ranges::find(samples.fields(), conversion.field, &FieldSpec::name);
-  if (image == samples.fields().end()) return;  // the pipeline refuses it
+  if (image == samples.fields().end()) return;  // the pipeline refuses the missing field
   const Shape& shape = image->shape;
   if (shape.rank() == 0 || shape[shape.rank() - 1] != 3) return;
   conversion.mean = Conversion::imagenet_mean;
@@ -236,7 +236,7 @@ CLI::Validator step_check(bool may_be_none) {
 }
 
 std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings& settings) {
-  /// Ratio of the step of "auto" to the loader's time.
+  /// Ratio of the step time of "auto" to the loader's time for a batch.
   constexpr double auto_step = 1.25;
   if (step_ms != "auto")
     return std::chrono::nanoseconds(std::llround(1e6 * parse_number<double>(step_ms).value()));
@@ -259,7 +259,8 @@ RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
           .machine = describe_machine(settings.pipeline.runtime->topology())};
 }
 
-/// Throws `Error` (`invalid_argument`) if the device has work on images but does not convert them.
+/// Throws `Error` (`invalid_argument`) if the device has to process images but does not convert
+/// them.
 void check_converted(const SourceArguments& arguments, const BenchSettings& settings) {
   const auto leaves_work = [](const FieldSpec& field) {
     return !field.device_stages.empty() || !field.flips.empty() || !field.erases.empty() ||

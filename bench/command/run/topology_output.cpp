@@ -15,7 +15,7 @@ namespace {
 
 using Json = Figures::Json;
 
-/// "32 KiB", "1.5 MiB": sizes as processor makers give them.
+/// Returns a size as processor vendors state it: "32 KiB", "1.5 MiB".
 std::string memory_text(std::uint64_t bytes) {
   constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   auto value = static_cast<double>(bytes);
@@ -62,7 +62,7 @@ std::string devices_text(const Topology& machine) {
   return text;
 }
 
-/// "AVX2", or "AVX2 (wrong pixels with AVX3)".
+/// Returns a text such as "AVX2" or "AVX2 (wrong pixels with AVX3)".
 std::string set_text(const InstructionSets& sets) {
   if (sets.wrong.empty()) return sets.used;
   return fmt::format("{} (wrong pixels with {})", sets.used, fmt::join(sets.wrong, ", "));

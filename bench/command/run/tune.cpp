@@ -58,7 +58,7 @@ TuneGoal goal_of(const TuneArguments& arguments) {
   return goal;
 }
 
-/// On a terminal, a line with the current run; elsewhere nothing.
+/// Shows a line with the current run if the output is a terminal.
 class RunLine {
  public:
   ~RunLine() {

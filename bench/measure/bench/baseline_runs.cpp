@@ -28,8 +28,8 @@ struct StepsAlone {
   std::optional<double> idle;
 };
 
-/// Runs the same trainer with every step's batch already there: as many steps as were measured, but
-/// at most for 10 s.
+/// Runs the same trainer with a batch that is already made. It runs as many steps as were measured,
+/// but for at most 10 s.
 std::optional<StepsAlone> steps_alone(const BenchSettings& settings, const BenchResult& result) {
   constexpr std::chrono::seconds enough{10};
   constexpr int warmup = 3;
@@ -76,7 +76,7 @@ class Repeater {
   std::jthread thread_;
 };
 
-/// Returns whether samples need a conversion, since the device does some of their work.
+/// Returns whether samples need a conversion, because the device does some of the work on them.
 bool needs_conversion(const Transform& transform) {
   const auto has_device_work = [](const FieldSpec& field) {
     return !field.flips.empty() || !field.erases.empty() || !field.device_stages.empty();
@@ -85,8 +85,8 @@ bool needs_conversion(const Transform& transform) {
          std::ranges::any_of(transform.spec().fields(), has_device_work);
 }
 
-/// Makes a pipeline of the same samples on the host, which keeps the workers busy, without copies
-/// if it can.
+/// Makes a pipeline of the same samples on the host device, to keep the workers busy. Omits the
+/// conversion if the samples do not need it.
 Pipeline host_pipeline(BenchSettings settings) {
   if (!needs_conversion(*settings.transform)) settings.pipeline.conversion.reset();
   settings.pipeline.index_bytes = 0;
@@ -131,7 +131,8 @@ void measure_plain_copies(const BenchSettings& settings, const BenchResult& resu
   workers.finish();
 }
 
-/// Measures with a new pipeline. Nullopt if the device cannot measure times.
+/// Starts a new pipeline and measures the time to the begin of its first step. Returns nullopt if
+/// the device cannot measure times.
 std::optional<double> first_step_ms(const BenchSettings& settings, TrainerStream& steps,
                                     bool in_micro_batches) {
   Pipeline pipeline = make_bench_pipeline(settings);

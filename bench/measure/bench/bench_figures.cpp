@@ -184,7 +184,7 @@ void add_nodes(Figures& figures, const Report& report) {
   figures.key("nodes", nodes);
 }
 
-/// Adds the samples by their source, and the mean time of each.
+/// Adds the number of samples of each source, and their mean time.
 void add_sources(Figures& figures, const CacheReport& cache) {
   Json counts = Json::object();
   Json times = Json::object();

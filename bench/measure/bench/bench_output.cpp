@@ -16,8 +16,8 @@ namespace {
 
 constexpr int name_width = 26;
 
-/// The figures of a stage that fit a terminal, with the width of each column. The page has all
-/// figures.
+/// The figures of a stage that fit into a line of a terminal, with the width of each column. The
+/// page has all figures.
 constexpr std::pair<std::string_view, int> stage_columns[] = {
     {"lanes", 8}, {"busy", 9},  {"waits for input", 16}, {"for output", 16}, {"p50", 12},
     {"p99", 9},   {"max ms", 9}};
@@ -33,7 +33,7 @@ std::optional<std::uint64_t> bytes_of(const std::vector<std::string>& files) {
   return bytes;
 }
 
-/// A line per stage: shares of its time, and the duration of one run.
+/// Returns a table with a line per stage: its shares of time, and the durations of its runs.
 std::string stage_table(const Report& report) {
   std::string text = fmt::format("  {:<10}", "stage");
   for (const auto& [name, width] : stage_columns) text += fmt::format("{:>{}}", name, width);

@@ -70,8 +70,8 @@ Section circumstances(const BenchRecord& record) {
           .folded = record.settings.recipe};
 }
 
-/// How long each call waited for data, in milliseconds, at least a microsecond. A call may have two
-/// such spans, with a span of being ahead between them.
+/// Returns the time that each call of `next` waited for data, in milliseconds. Shorter waits count
+/// as a microsecond. A call may have two "stall" spans with an "ahead" span between them.
 std::vector<double> stalls_ms(const TracePicture& picture) {
   std::vector<std::int64_t> stalls;
   for (const TraceLane& lane : picture.lanes) {
@@ -140,7 +140,7 @@ Section stall_section(const TracePicture& picture, const Report& report) {
   constexpr double worth_a_chart = 0.001;
   Section section{.title = "How long the trainer waited for data"};
   const std::vector<double> stalls = stalls_ms(picture);
-  // A report may count waits that a full trace has lost.
+  // The report may have counted waits for which the trace had no room.
   if (stalls.empty()) {
     section.text = fmt::format(
         "The trace holds no wait for data; by the report, the longest of {} batches was waited for "

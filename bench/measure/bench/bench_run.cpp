@@ -43,7 +43,7 @@ class Digest {
   void add_bytes(const void* data, std::size_t bytes) {
     XXH3_64bits_update(state_.get(), data, bytes);
   }
-  /// Labels and images if both exist; else all fields of the transform.
+  /// Returns the labels and images if both exist; else all fields of the transform.
   static std::vector<std::string> digested(std::vector<std::string> names) {
     const auto has = [&](const char* name) { return std::ranges::count(names, name) > 0; };
     if (has("label") && has("image")) return {"label", "image"};
@@ -82,7 +82,7 @@ std::vector<double> epoch_rates(std::span<const double> batch_ms, std::uint64_t 
   return rates;
 }
 
-/// Adds figures of the device, after the last step.
+/// Adds the device's figures. Called after the last step.
 void look_at_device(const TrainerStream& stream, const Trace* trace, BenchResult& result) {
   const StepStatistics steps = stream.statistics();
   result.device_idle = idle_share(steps);
@@ -126,7 +126,7 @@ BenchResult run_bench(const BenchSettings& settings) {
   Pipeline pipeline = make_bench_pipeline(settings);
   SyntheticTrainer trainer(&pipeline, *stream, settings.trace.get());
   for (std::uint64_t batch = 1; batch < settings.warmup; ++batch) trainer.train_one(look);
-  // Read before the last warm-up batch: during these readings the loader would get ahead.
+  // Reads these figures before the last warm-up batch, because the loader gets ahead meanwhile.
   const ResidentMemory memory(settings.dataset->facts().files);
   const std::optional<std::size_t> own_before = own_memory();
   const std::optional<std::size_t> device_before = settings.device->memory_in_use();
@@ -154,7 +154,8 @@ BenchResult run_bench(const BenchSettings& settings) {
     result.rss_growth = growth(*own_before, *own_after);
   result.consumer = consumer_time(trainer.consumer_us());
   trainer.finish();
-  // Called after `trainer.finish()`: the last step may begin only there, if its copy ends late.
+  // The trace is finished after `trainer.finish()`, because the last step may begin only during
+  // that call if its copy ends late.
   if (settings.trace) settings.trace->finish();
   if (device_before)
     result.device_memory_growth = growth(*device_before, *settings.device->memory_in_use());
@@ -176,7 +177,7 @@ std::chrono::nanoseconds measure_batch_time(const BenchSettings& settings) {
   constexpr std::uint64_t fewest = 20;
   BenchSettings plain = settings;
   plain.trace = nullptr;
-  plain.pipeline.index_bytes = 0;  // the following run must begin without stored hints and samples
+  plain.pipeline.index_bytes = 0;  // the next run must begin without stored hints and samples
   plain.pipeline.cache_bytes = 0;
   const auto stream = plain.device->make_trainer_stream({});
   Pipeline pipeline = make_bench_pipeline(plain);

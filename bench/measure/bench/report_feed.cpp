@@ -27,7 +27,8 @@ void ReportFeed::flush() {
 void ReportFeed::tell() {
   counted_ = 0;
   Report delta = pipeline_.take_report();
-  // `take_report` does not restart these two. The list has the first bad records of the whole run.
+  // `take_report` does not restart the count and the list of bad records. The list has the first
+  // bad records of the whole run.
   delta.bad_records -= std::exchange(bad_records_, delta.bad_records);
   std::vector<BadRecord>& list = delta.bad_record_list;
   const std::size_t told = std::exchange(listed_, list.size());

@@ -14,7 +14,8 @@
 namespace millrace::cli {
 namespace {
 
-/// Warns if other libraries' decoders took most of the decoding time; else empty.
+/// Returns a warning if other libraries' decoders took most of the decoding time; else an empty
+/// text.
 std::string other_decoders_warning(const Report& report) {
   std::uint64_t samples = 0;
   std::uint64_t by_others = 0;

@@ -48,7 +48,7 @@ BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset)
 }
 
 void check_option(const char* name, double value, double low, double high) {
-  if (value >= low && value <= high) return;  // false for a NaN
+  if (value >= low && value <= high) return;  // a NaN does not return here
   throw Error(ErrorCode::invalid_argument,
               fmt::format("{} is {:.15g}, must be in {:.15g}..{:.15g}", name, value, low, high));
 }

@@ -16,14 +16,14 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// Distance between the memory of two copies.
+/// Distance in bytes between the buffers of two copies.
 std::size_t stride_of(std::size_t bytes) {
   constexpr std::size_t alignment = 4096;
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// A stream with source and destination memory. Copies cycle through it, so that no cache holds all
-/// of it.
+/// A stream with source and destination memory. The copies cycle through this memory, which is too
+/// large for any cache.
 class PlainCopies {
  public:
   PlainCopies(Device& device, const Memory& source, std::size_t bytes)
@@ -38,8 +38,9 @@ class PlainCopies {
 
   std::size_t buffers() const { return source_.bytes() / stride_of(bytes_); }
 
-  /// Bytes per second of `copies` copies, one at a time, with `pause` before each. They are timed
-  /// as a pipeline's copies: by events around each, on a stream without other work.
+  /// Returns the bytes per second of `copies` copies, one at a time, with `pause` before each. They
+  /// are timed like a pipeline's copies: with events around each copy, on a stream without other
+  /// work.
   std::optional<double> run(std::size_t copies, std::chrono::nanoseconds pause = {}) {
     std::chrono::duration<double> busy{0};
     for (std::size_t copy = 0; copy < copies; ++copy) {
@@ -73,7 +74,7 @@ struct Stretch {
   std::int64_t end;
 };
 
-/// Union of the spans as disjoint intervals, in order.
+/// Returns the union of the spans as disjoint intervals, in order.
 std::vector<Stretch> united(const std::vector<TraceSpan>& spans) {
   std::vector<Stretch> sorted;
   for (const TraceSpan& span : spans)
@@ -112,7 +113,7 @@ std::optional<CopyRates> plain_copy_rates(Device& device, const Memory& source, 
   constexpr std::chrono::milliseconds pause{3};
   PlainCopies copies(device, source, bytes);
   const std::size_t buffers = copies.buffers();
-  copies.run(buffers);  // first use of the memory
+  copies.run(buffers);  // warm-up: the first use of the memory is slower
   const auto first = copies.run(buffers);
   if (!first) return std::nullopt;
   const auto in_a_loop =

@@ -35,7 +35,7 @@ class StepSums {
   UserClock::time_point last_end_;
 };
 
-/// Takes batches, and polls at intervals.
+/// Takes batches. While it waits for one, polls at intervals.
 class PolledBatches {
  public:
   explicit PolledBatches(std::function<void()> poll) : poll_(std::move(poll)) {}
@@ -48,7 +48,8 @@ class PolledBatches {
       try {
         return pipeline.next({.stream = stream, .timeout = interval});
       } catch (const SlotsHeld&) {
-        // If the step keeps all batches, no further one comes. A call without timeout says so.
+        // If the step keeps all batches, no further batch can be made. A call without timeout
+        // throws the error that states this.
         return pipeline.next({.stream = stream});
       } catch (const Error& error) {
         if (error.code() != ErrorCode::timeout) throw;
@@ -128,11 +129,11 @@ class TimedStream final : public UserStream {
   TimedStream(const UserTrainer& trainer, const StepWork& work) : UserStream(trainer, work) {
     for (Marks& marks : marks_) marks = {device().make_timed_event(), device().make_timed_event()};
   }
-  /// Waits, since the stream may not have reached the events.
+  /// Waits for the stream, since it may not have reached the events yet.
   ~TimedStream() override {
     try {
       stream().synchronize();
-    } catch (...) {  // the device has failed, which other calls report
+    } catch (...) {  // the device has failed; other calls report this
     }
   }
 

@@ -22,13 +22,13 @@ constexpr double bytes_per_mb = 1e6;
 /// bytes.
 constexpr double much_fetched = 0.05;
 
-/// Batches of an epoch; the last one counts as a fraction.
+/// Returns the number of batches in an epoch. A short last batch counts as a fraction.
 double epoch_batches(const DiagnoseRecord& record) {
   return static_cast<double>(record.result.records) /
          static_cast<double>(record.settings.bench.pipeline.batch_size);
 }
 
-/// A phase with its name for people and its key for programs.
+/// A phase, with its name in the text and its key in the JSON.
 struct Phase {
   const char* name;
   const char* key;
@@ -102,7 +102,7 @@ Json cold_json(const ColdPasses& cold) {
           {"seconds", cold.seconds}};
 }
 
-/// Returns the stages that the device runs behind the copy, in their order.
+/// Returns the stages that the device runs after the copy, in their order.
 std::vector<StageReport> device_stages(const Report& report) {
   std::vector<StageReport> stages;
   std::ranges::copy_if(report.stages, std::back_inserter(stages), [](const StageReport& stage) {
@@ -166,7 +166,7 @@ std::vector<std::string> remarks(const DiagnoseRecord& record) {
       shares += fmt::format("{}{} {:.1f}%", shares.empty() ? "" : ", ", stage.name,
                             100 * stage.occupancy);
     sentences.push_back("stages of the device, shares of its time: " + shares);
-    // Such a stage makes samples in place of the workers.
+    // A stage of another name makes samples, as workers do otherwise.
     if (stages.front().name != "move" && stages.front().name != "convert")
       sentences.back() += fmt::format("; {} is a part of {}", stages.front().name,
                                       names_of(EpochPart::preparation).stall);

@@ -26,10 +26,10 @@ constexpr std::uint64_t fewest_batches = 3;
 constexpr std::uint64_t most_passes = 10;
 /// Maximum number of steps in the phase of steps alone.
 constexpr std::uint64_t most_steps = 10000;
-/// Maximum share of the dataset's pages left in the page cache for a cold pass.
+/// For a cold pass, at most this share of the dataset's pages may remain in the page cache.
 constexpr double may_stay = 0.02;
 
-/// Bytes fetched from storage between two readings.
+/// Returns the bytes fetched from storage between two readings of the counter.
 std::optional<std::uint64_t> fetched(std::optional<std::uint64_t> before,
                                      std::optional<std::uint64_t> after) {
   if (!before || !after) return std::nullopt;
@@ -69,7 +69,7 @@ class Diagnosis {
   }
 
  private:
-  /// Result of a loop.
+  /// Result of a timed loop.
   struct Loop {
     double batch_ms = 0;
     Report report{};
@@ -87,7 +87,7 @@ class Diagnosis {
   std::unique_ptr<TrainerStream> make_stream() const {
     return bench_.device->make_trainer_stream(bench_.step_work());
   }
-  /// Returns a batch of the sample if the step uses its batch; else an empty one.
+  /// Returns a batch of the sampled records if the step uses its batch; else an empty one.
   Batch ready(TrainerStream& stream);
 
   Loop time_loop(Pipeline* pipeline, SyntheticTrainer& trainer,
@@ -101,7 +101,7 @@ class Diagnosis {
   double time_pass();
 
   const DiagnoseSettings& settings_;
-  /// Its dataset is set only while it is open.
+  /// Settings of all phases. The dataset in them is set only while it is open.
   BenchSettings bench_;
   std::vector<std::filesystem::path> files_;
   DiagnoseResult result_;
@@ -152,7 +152,7 @@ void Diagnosis::open_sample() {
 /// last job.
 void Diagnosis::close_dataset() {
   const std::weak_ptr<const Dataset> closing = std::exchange(bench_.dataset, nullptr);
-  if (!settings_.open) return;  // the caller keeps it open
+  if (!settings_.open) return;  // the caller keeps the dataset open
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(5);
   while (!closing.expired() && Clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -223,8 +223,8 @@ double Diagnosis::time_ready_batch() {
   return time_loop(nullptr, trainer, bench_.duration).batch_ms;
 }
 
-/// Times the pipeline without reading and making. Slots, copies, double buffering and hand-out are
-/// the loader's own.
+/// Times the pipeline without reading records and making samples. All other parts of the loader run
+/// as usual: slots, copies, double buffering and hand-out.
 double Diagnosis::time_copies() const {
   BenchSettings ready = bench_;
   ready.dataset = std::make_shared<EmptyRecords>(result_.sampled_records);
@@ -242,7 +242,7 @@ double Diagnosis::time_loader() {
   Loop loop;
   {
     const auto stream = make_stream();
-    // With a trace the report has each stage of the device. This one keeps no spans.
+    // With a trace, the report has each stage of the device. This trace keeps no spans.
     BenchSettings traced = bench_;
     traced.trace = std::make_shared<Trace>(TraceOptions{.max_events = 0, .lanes = {"conversions"}});
     Pipeline pipeline = make_bench_pipeline(traced);
@@ -261,8 +261,8 @@ double Diagnosis::time_loader() {
   return loop.batch_ms;
 }
 
-/// Runs cold and warm passes in turn, each from a pipeline's start. Only so does a cold pass read
-/// all its records for the first time. Both include the time of the start.
+/// Runs cold and warm passes alternately, each with a new pipeline, so that a cold pass reads all
+/// its records for the first time. The times of both include the pipeline's start.
 void Diagnosis::time_passes() {
   double cold_ms = 0;
   double warm_ms = 0;

@@ -32,7 +32,8 @@ class ReadySamples final : public Transform {
       for (std::size_t field = 0; field < fields_; ++field) {
         const Tensor& tensor = sample[field];
         auto* bytes = static_cast<volatile std::byte*>(tensor.data);
-        // Small fields are zeroed: they may be the numbers of the device's work.
+        // Small fields are zeroed completely, since they may be parameters of the device's work. Of
+        // larger fields, one byte per page is written.
         const std::size_t step = tensor.bytes() <= page ? 1 : page;
         for (std::size_t at = 0; at < tensor.bytes(); at += step) bytes[at] = std::byte{0};
       }
@@ -46,7 +47,7 @@ class ReadySamples final : public Transform {
   std::shared_ptr<const Transform> like_;
 };
 
-/// Collects files, each once under whatever names.
+/// Collects files. A file with several names is collected once.
 class FileList {
  public:
   void add_files_of(const Dataset& dataset);
@@ -63,7 +64,8 @@ class FileList {
   std::vector<std::filesystem::path> files_;
 };
 
-/// Returns where the first record that can be found lies; nullopt if the first ones cannot.
+/// Returns the storage of the first record whose storage is known; nullopt if it is unknown for all
+/// of the first records.
 std::optional<StoredRecord> first_stored(const Dataset& dataset) {
   constexpr std::uint64_t most = 1 << 20;
   for (std::uint64_t index = 0; index < std::min(most, dataset.size()); ++index)
@@ -81,7 +83,7 @@ void FileList::add_files_of(const Dataset& dataset) {
     for (const std::string& name : named) add(name);
     return;
   }
-  // Here each record is a file of its own.
+  // In this dataset, each record is a separate file.
   for (std::uint64_t index = 0; index < dataset.size(); ++index)
     if (const auto record = dataset.stored(index)) add(record->file);
 }

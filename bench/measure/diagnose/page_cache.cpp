@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Size of a window to map and query at a time: a dataset may be too large to map at once.
+/// Bytes that are mapped and queried at a time, since a dataset may be too large to map at once.
 constexpr std::uintmax_t window_bytes = std::uintmax_t{1} << 30;
 
 [[noreturn]] void throw_io(const fs::path& path, const char* what, int reason) {
@@ -57,10 +57,11 @@ class OpenFile {
   int number_;
 };
 
-/// Number of cached pages in `bytes` from `offset` on, which is a multiple of the page size.
+/// Returns the number of cached pages among the `bytes` bytes from `offset` on. `offset` is a
+/// multiple of the page size.
 std::uintmax_t cached_pages(const OpenFile& file, const fs::path& path, std::uintmax_t offset,
                             std::size_t bytes, std::size_t page_bytes) {
-  // Private, since some file systems refuse shared maps (FUSE with direct I/O).
+  // The map is private, since some file systems refuse shared maps (FUSE with direct I/O).
   void* window =
       mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.number(), static_cast<off_t>(offset));
   if (window == MAP_FAILED) throw_io(path, "cannot be mapped", errno);

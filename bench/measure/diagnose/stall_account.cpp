@@ -14,7 +14,7 @@
 namespace millrace::cli {
 namespace {
 
-/// Share of an epoch at which a stall begins to matter.
+/// A stall matters if it takes at least this share of an epoch.
 constexpr double matters = 0.02;
 
 std::vector<double> difference(const std::vector<double>& of, const std::vector<double>& less) {
@@ -42,7 +42,7 @@ EpochShare difference_of(EpochPart part, const std::vector<double>& of,
   return {.part = part, .measured = repeated(difference(of, less))};
 }
 
-/// Decides how much of a measured stall counts.
+/// Sets the time per batch for which a measured stall counts.
 void count(EpochShare& stall, double measured_epoch_ms) {
   stall.within_noise = std::abs(stall.measured.mean) <= stall.measured.noise;
   stall.unsure = stall.within_noise && stall.measured.noise >= matters * measured_epoch_ms;

@@ -13,14 +13,15 @@
 namespace millrace::cli {
 namespace {
 
-/// The device counts as fed below this share of time without work.
+/// The device counts as fed if its share of time without work is below this.
 constexpr double fed = 0.02;
 /// Speedups up to this are not mentioned.
 constexpr double no_speedup = 1.02;
-/// Workers count as short of cores above this share of time without a processor.
+/// Workers count as short of cores if their share of time without a processor is above this.
 constexpr double short_of_cores = 0.25;
 
-/// The largest part that `counts` accepts; compute if it accepts none.
+/// Returns the largest part of the epoch that `counts` accepts; the first part, compute, if it
+/// accepts none.
 template <typename Counts>
 const EpochShare& largest(const StallAccount& account, Counts counts) {
   const EpochShare* found = nullptr;
@@ -29,7 +30,7 @@ const EpochShare& largest(const StallAccount& account, Counts counts) {
   return found == nullptr ? account.parts.front() : *found;
 }
 
-/// "; unsure: preparation may be 12.3 ms more or less ..."
+/// Returns a text such as "; unsure: preparation may be 12.3 ms more or less ...".
 std::string unsure_text(const StallAccount& account) {
   std::string parts;
   for (const EpochShare& part : account.parts)
@@ -40,13 +41,13 @@ std::string unsure_text(const StallAccount& account) {
          "): repeat it with more --rounds, or on a quieter machine";
 }
 
-/// The stage of the transform that takes most of the workers' time.
+/// Returns the stage of the transform that takes most of the workers' time.
 const StageReport* slowest_stage(const Report& report) {
   const auto slowest = std::ranges::max_element(report.stages, {}, &StageReport::share);
   return slowest == report.stages.end() || slowest->share <= 0 ? nullptr : &*slowest;
 }
 
-/// "45.0% for preparation, 1.2% for fetch": all stalls, the largest first.
+/// Returns all stalls as a text, the largest first: "45.0% for preparation, 1.2% for fetch".
 std::string stalls_text(const StallAccount& account) {
   std::vector<EpochShare> stalls(account.parts.begin() + 1, account.parts.end());
   std::erase_if(stalls, [](const EpochShare& part) { return part.batch_ms <= 0; });

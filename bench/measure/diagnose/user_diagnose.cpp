@@ -12,7 +12,7 @@ namespace millrace::measure {
 
 DiagnoseResult diagnose(const Workload& workload, const DiagnoseOptions& options) {
   if (!workload.step) throw Error(ErrorCode::invalid_argument, "diagnose needs a step");
-  cli::check_option("rounds", options.rounds, 2, 1e6);  // one round has no noise
+  cli::check_option("rounds", options.rounds, 2, 1e6);  // the noise of one round is unknown
   cli::check_count("batches", options.batches);
   cli::check_seconds("duration", std::chrono::duration<double>(options.duration).count());
   cli::DiagnoseRecord record;

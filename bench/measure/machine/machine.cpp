@@ -11,7 +11,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cstdio>  // jpeglib.h needs it first
+#include <cstdio>  // must precede jpeglib.h
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -33,8 +33,8 @@ std::string version_text(Number major, Number minor, Number patch) {
   return fmt::format("{}.{}.{}", major, minor, patch);
 }
 
-/// Version of the loaded library, which it stores in its topologies. The version of its API is
-/// older.
+/// Returns the version of the loaded hwloc, which it stores in its topologies. The version of its
+/// API is older.
 std::string hwloc_version() {
   hwloc_topology_t made = nullptr;
   if (hwloc_topology_init(&made) != 0) return HWLOC_VERSION;
@@ -58,12 +58,12 @@ void count_cores(const Topology& topology, Machine& machine) {
   if (cache_bytes > 0) machine.last_level_cache_bytes = cache_bytes;
 }
 
-/// A fact about a machine, with its key for programs and its name for people.
+/// A fact about a machine, with its key in the JSON and its name in the text.
 struct MachineFact {
   const char* key;
   const char* label;
   nlohmann::ordered_json value;
-  /// Unit after a number, for people.
+  /// Unit after a number in the text.
   const char* unit = "";
 };
 
@@ -94,7 +94,7 @@ Machine describe_machine(const Topology& topology) {
   machine.commit = commit();
   int lmdb[3] = {};
   mdb_version(&lmdb[0], &lmdb[1], &lmdb[2]);
-  const unsigned xxhash = XXH_versionNumber();  // 801 is 0.8.1
+  const unsigned xxhash = XXH_versionNumber();  // 801 means 0.8.1
   machine.libraries = {
       {"millrace", MILLRACE_VERSION},
       {"libjpeg-turbo", MILLRACE_TEXT(LIBJPEG_TURBO_VERSION)},

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::milliseconds watch_interval{20};
 
-/// Parses a line "Name: 123 kB" of a file under /proc, as bytes.
+/// Parses a line "Name: 123 kB" of a file under /proc. Returns bytes.
 std::size_t kilobytes_line(const std::string& line) {
   std::istringstream words(line);
   std::string name;
@@ -24,8 +24,9 @@ std::size_t kilobytes_line(const std::string& line) {
   return kilobytes * 1024;
 }
 
-/// Resident pages of mapped files except those `left_out`: programs and libraries. Their written
-/// pages count as anonymous memory elsewhere. Nullopt if the system does not tell.
+/// Returns the bytes of resident pages of mapped files, such as programs and libraries, except the
+/// files `left_out`. Written pages of such files are excluded: they count as anonymous memory.
+/// Returns nullopt if the system does not give this information.
 std::optional<std::size_t> file_bytes_without(const std::vector<std::string>& left_out,
                                               const std::filesystem::path& process) {
   std::ifstream smaps(process / "smaps");
@@ -80,7 +81,7 @@ double steal_between(const ProcessorTimes& before, const ProcessorTimes& after) 
 }
 
 double taken_by_others(const ProcessorTimes& before, const ProcessorTimes& after) {
-  /// Below this share of unused time other programs compete with the workers.
+  /// If the share of unused time is below this, other programs compete with the workers.
   constexpr double full_machine = 0.05;
   const double all = after.machine_ticks - before.machine_ticks;
   const double unused = after.unused_ticks - before.unused_ticks;

@@ -19,7 +19,7 @@ extern const char* const page_template;
 
 namespace {
 
-/// Wraps `content` in an element; empty if `content` is.
+/// Wraps `content` in an element. Returns an empty text if `content` is empty.
 std::string element(const char* opening, const std::string& content, const char* closing) {
   return content.empty() ? "" : opening + content + closing;
 }
@@ -65,8 +65,8 @@ std::string table_html(const Table& table) {
   return element("<h3>", title, "</h3>\n") + html;
 }
 
-/// The data is in a script element of a type that browsers do not run. "<" is written as a JSON
-/// escape, so that no text can end the script.
+/// Returns the chart's HTML. Its data is in a script element of a type that browsers do not run.
+/// "<" is written as a JSON escape, so that no text can end the script.
 std::string chart_html(const Chart& chart) {
   std::string data;
   for (const char letter : chart.data)

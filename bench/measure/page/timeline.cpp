@@ -33,7 +33,7 @@ std::string seconds_text(std::int64_t nanoseconds) {
   return duration_text(static_cast<double>(nanoseconds) / 1e6);
 }
 
-/// Drops the excess worker lanes of each group; returns their number.
+/// Removes the excess worker lanes of each group. Returns the number of removed lanes.
 std::size_t drop_worker_lanes(std::vector<const TraceLane*>& lanes, std::size_t most) {
   std::map<std::size_t, std::size_t> workers;
   return std::erase_if(lanes, [&](const TraceLane* lane) {
@@ -41,7 +41,7 @@ std::size_t drop_worker_lanes(std::vector<const TraceLane*>& lanes, std::size_t 
   });
 }
 
-/// The longest stall of a trainer; null if none lasts a millisecond.
+/// Returns the longest stall of a trainer; null if no stall lasts a millisecond.
 const TraceSpan* longest_stall(const std::vector<const TraceLane*>& lanes) {
   constexpr std::int64_t worth_a_look_ns = 1'000'000;
   const TraceSpan* longest = nullptr;
@@ -54,8 +54,9 @@ const TraceSpan* longest_stall(const std::vector<const TraceLane*>& lanes) {
   return longest;
 }
 
-/// Returns the last interval within the limits. If there is a stall, the interval ends after it, by
-/// at most a fifth of the limits. It may end later if the stall is near the trace's begin.
+/// Returns the last interval of the trace within the limits. If `stall` is not null, the interval
+/// ends at most a fifth of the limits after the stall. It may end later if the stall is near the
+/// trace's begin.
 ShownStretch stretch_of(const std::vector<const TraceLane*>& lanes, const TimelineLimits& limits,
                         const TraceSpan* stall) {
   std::vector<std::int64_t> ends;
@@ -81,7 +82,7 @@ ShownStretch stretch_of(const std::vector<const TraceLane*>& lanes, const Timeli
   return {begin, last};
 }
 
-/// Whole numbers, stored as differences from the number before, which are shorter.
+/// Whole numbers, stored as differences from the previous number, because these are shorter.
 class Differences {
  public:
   void add(std::uint64_t value) {
@@ -105,8 +106,8 @@ class Differences {
   Json numbers_ = Json::array();
 };
 
-/// Spans of one name in a lane. Each is stored as the gap before it and its length, in
-/// microseconds.
+/// Spans of one name in a lane. Each span is stored as two numbers in microseconds: the gap before
+/// it and its length.
 class Kind {
  public:
   void add(const TraceSpan& span, const ShownStretch& stretch) {
@@ -156,7 +157,7 @@ Json spans_json(const TraceLane& lane, const ShownStretch& stretch, Table& table
 }
 
 /// Does the same for a counter's values. The last value before the interval becomes the value at
-/// the interval's start; without one it is 0.
+/// the interval's start. Without such a value, the start has 0.
 Json counter_json(const TraceLane& lane, const ShownStretch& stretch, Table& table) {
   const auto first = std::ranges::find_if(
       lane.values, [&](const TraceValue& value) { return value.at_ns > stretch.begin_ns; });

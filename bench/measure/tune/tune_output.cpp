@@ -75,7 +75,7 @@ std::string phase_text(const TuneFindings& findings, const TunePhase& phase) {
   return text + "  " + phase.why + "\n\n";
 }
 
-/// Bars of the measured rates, with a mark at the step's rate.
+/// Returns bars of the measured rates, with a mark at the step's rate.
 std::string plot(const TuneResult& result) {
   const TuneFindings& findings = result.findings;
   const std::vector<std::size_t>& points = findings.phases.front().points;
@@ -154,7 +154,7 @@ Json point_json(const TunePoint& point) {
           {"runs", runs}};
 }
 
-/// The fit as JSON; null for figures that do not hold.
+/// Returns the fit as JSON. Figures that are not valid are null.
 Json fit_json(const TuneFindings& findings) {
   const UslFit& fit = findings.fit;
   const auto held = [&](auto value) { return fit.holds() ? Json(value) : Json(); };

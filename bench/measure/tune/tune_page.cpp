@@ -60,7 +60,8 @@ Chart sweep_chart(const TuneResult& result, const TunePhase& phase) {
   Json series =
       result.findings.fit.holds() ? lines_of_law(result.findings.fit, most_workers) : Json::array();
   if (const double needed = result.goal.needed_samples_per_second(); needed > 0) {
-    // A rate far above the measured ones would shrink their part of the chart.
+    // The needed rate is shown only if it is not far above the measured rates, which would
+    // otherwise be shown too small.
     const bool is_shown = needed < 1.5 * most_rate;
     const Json line = {{0, needed}, {1.06 * most_workers, needed}};
     series.push_back({{"name", is_shown ? "what the step takes"

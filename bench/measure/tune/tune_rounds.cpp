@@ -6,8 +6,8 @@
 namespace millrace::cli {
 namespace {
 
-/// Largest mean gain of the best setting over a rival. A setting further behind is soon found to be
-/// worse.
+/// Largest mean gain of the best setting over a rival. A setting with a larger loss is soon found
+/// to be worse.
 constexpr double most_rival_loss = 0.15;
 
 }  // namespace
@@ -40,8 +40,8 @@ bool TuneRounds::run_one(std::size_t point) {
 }
 
 bool TuneRounds::run(const Points& points) {
-  // Alternates the order, so that a machine that slows down does not always affect the same
-  // settings.
+  // Reverses the order in every second round, so that a machine that slows down does not always
+  // affect the same settings.
   Points order = points;
   if (++round_ % 2 == 0) std::ranges::reverse(order);
   return std::ranges::all_of(order, [this](std::size_t point) { return run_one(point); });
@@ -81,8 +81,8 @@ TuneRounds::Race TuneRounds::race(Points alive, std::size_t most_rounds, bool la
     if (race.clear) return race;
     if (!in_time || round >= most_rounds) break;
   }
-  // No choice is certain. The cheapest point that loses at most twice the tolerance (once if
-  // `last_wins`) is still good.
+  // The comparison is not decided. Chooses the cheapest point that loses at most twice the
+  // tolerance (once the tolerance if `last_wins`).
   const std::size_t winner = last_wins ? alive.back() : race.best;
   const double most_loss = last_wins ? tolerance : 2 * tolerance;
   race.chosen = *std::ranges::find_if(alive, [&](std::size_t point) {

@@ -17,10 +17,11 @@ constexpr std::uint64_t most_warmup_batches = 10;
 constexpr std::uint64_t fewest_warmup_batches = 2;
 /// Minimum number of batches in a run, however long they take.
 constexpr double fewest_measured_batches = 5;
-/// Wanted number of batches, as long as they take at most this share of the budget.
+/// Wanted number of batches in a run. A run has fewer if they would take more than this share of
+/// the budget.
 constexpr double wanted_batches = 20;
 constexpr double most_run_share = 0.02;
-/// Share of a run's time for the warm-up.
+/// Share of a run's time that is used for the warm-up.
 constexpr double warmup_share = 0.2;
 
 double seconds_since(Clock::time_point begin) {
@@ -38,7 +39,8 @@ class Measuring {
       : settings_(std::move(settings)),
         goal_(goal),
         resident_before_(ResidentMemory(settings_.dataset->facts().files).peak()) {
-    // Kept hints and samples would make later runs faster than the first, whatever their setting.
+    // Kept hints and samples would make later runs faster than the first one, independent of their
+    // settings.
     settings_.pipeline.index_bytes = 0;
     settings_.pipeline.cache_bytes = 0;
   }
@@ -62,8 +64,8 @@ class Measuring {
 
  private:
   void set(const TuneSetting& setting) {
-    // A runtime with exactly these workers, as in the trainer: their number decides which NUMA
-    // nodes have workers.
+    // Makes a runtime with exactly these workers, as in the trainer, because the number of workers
+    // decides which NUMA nodes have workers.
     if (settings_.pipeline.runtime == nullptr ||
         settings_.pipeline.runtime->workers() != setting.workers) {
       settings_.pipeline.runtime = nullptr;
@@ -81,7 +83,8 @@ class Measuring {
     settings_.step = std::chrono::nanoseconds(std::llround(step_ms * 1e6));
   }
 
-  /// Estimate from the last run with as many workers.
+  /// Estimates the time of a batch from the last run's time per sample, scaled to the setting's
+  /// workers.
   double batch_seconds_of(const TuneSetting& setting) const {
     const double step_seconds = std::chrono::duration<double>(settings_.step).count();
     return std::max({step_seconds,
@@ -134,8 +137,8 @@ TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal,
   result.goal = goal;
   const Topology topology = read_topology();
   result.machine = describe_machine(topology);
-  // Batches larger than the dataset would only repeat it. More than half the memory would displace
-  // the dataset from the page cache.
+  // Limits batches to the dataset's size, because larger ones would only repeat records. Limits
+  // memory to half the machine's, because more would evict the dataset from the page cache.
   result.goal.most_batch_size =
       std::max<std::size_t>(goal.batch_size, std::min(goal.most_batch_size, result.records));
   result.goal.most_memory_bytes =

@@ -28,7 +28,7 @@ Mean mean_of(const Runs& runs, Figure figure) {
   return mean_of(values);
 }
 
-/// Percentile by nearest rank.
+/// Returns the percentile by nearest rank.
 double percentile(const std::vector<double>& sorted, double share) {
   if (sorted.empty()) return 0;
   const double rank = std::ceil(share * static_cast<double>(sorted.size()));
@@ -38,7 +38,7 @@ double percentile(const std::vector<double>& sorted, double share) {
 using Pair = std::pair<const TuneRun*, const TuneRun*>;
 using Pairs = std::vector<Pair>;
 
-/// Pairs of runs from rounds in which both ran.
+/// Returns pairs of runs, one for each round in which both settings ran.
 Pairs pairs_of(std::span<const TuneRun> first, std::span<const TuneRun> second) {
   Pairs pairs;
   for (const TuneRun& run : first)
@@ -48,7 +48,7 @@ Pairs pairs_of(std::span<const TuneRun> first, std::span<const TuneRun> second) 
   return pairs;
 }
 
-/// Pairs of undisturbed runs if there are enough; else all.
+/// Returns only the pairs of undisturbed runs if there are enough of them; else all pairs.
 Pairs counting_pairs(const Pairs& all) {
   Pairs quiet = all;
   std::erase_if(quiet, [](const Pair& pair) {

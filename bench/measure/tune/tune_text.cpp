@@ -31,7 +31,8 @@ const char* knee_text(const TuneFindings& findings) {
              : "the best mean, for noise hides the knee of throughput";
 }
 
-/// The reason for workers or prefetch: what was chosen, and the results of the others.
+/// Returns the reason for the number of workers or the prefetch: the chosen value, and the results
+/// of the other values.
 std::string reason(const TuneFindings& findings, const TunePhase& phase) {
   const TunePoint& chosen = findings.points[phase.chosen];
   const bool feeds = chosen.feeds == Feeds::yes;

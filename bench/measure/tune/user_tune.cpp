@@ -44,7 +44,8 @@ TuneResult tune(const Workload& workload, const TuneOptions& options) {
   goal.memory_bytes = options.memory_bytes;
   goal.budget_seconds = options.budget.count();
   const double step_ms = cli::milliseconds(cli::measure_user_step(settings));
-  // If the step shares the processors with the workers, its time alone is not a target.
+  // Without copies, the step shares the processors with the workers. Its time without workers is
+  // then not a target.
   if (workload.device->copies()) goal.step_ms = step_ms;
   settings.pipeline.runtime = nullptr;
   cli::TuneResult found = cli::run_tune(settings, goal, options.on_run);

@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t terms = 3;
 using Vector = std::array<double, terms>;
 
-/// Factors of (1 - sigma)/lambda, sigma/lambda and kappa/lambda in N / X(N). These terms are not
-/// negative if contention is at most 1.
+/// Returns the factors of the terms (1 - sigma)/lambda, sigma/lambda and kappa/lambda in N / X(N).
+/// The terms are not negative if contention is at most 1.
 Vector basis(double n) { return {1, n, n * (n - 1)}; }
 
 double explained(std::span<const ScalingPoint> points, const UslFit& fit) {
@@ -47,7 +47,7 @@ UslFit fit_usl(std::span<const ScalingPoint> points) {
   std::erase_if(used, [](const ScalingPoint& point) { return point.n <= 0 || point.rate <= 0; });
   UslFit fit;
   if (used.empty()) return fit;
-  // Normal equations for N / X(N), with errors relative to the value.
+  // Builds the normal equations for N / X(N), with errors relative to the value.
   std::array<Vector, terms> matrix{};
   Vector right{};
   std::set<double> counts;
