@@ -28,7 +28,7 @@ std::string usage_text(const CLI::App& main, const CLI::Error& error) {
                      arguments.size() == 1 ? " was" : "s were", fmt::join(arguments, " "));
 }
 
-/// Returns the message for a word that is not a command; empty if it is one.
+/// Returns the message for an unknown command; empty if `word` is a command.
 std::string unknown_command(const CLI::App& app, const std::string& word) {
   std::string names;
   for (const CLI::App* command : app.get_subcommands({})) {

@@ -2,8 +2,8 @@
 //
 //   millrace_gpu_benchmarks [--small] [--photos FOLDER] [--benchmark_filter=...]
 //
-// Needs a GPU; without one it prints a message and exits with 77. With --small every benchmark runs
-// on few samples, to test the program or to run it under a sanitizer. The crops are made of the
+// The program needs a GPU; without a GPU it prints a message and exits with 77. With --small, every
+// benchmark runs on few samples: for tests, or to run under a sanitizer. The crops are made of the
 // JPEGs in FOLDER.
 #include <cstdio>
 #include <cstring>

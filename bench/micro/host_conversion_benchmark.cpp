@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rate at which the host converts a batch of 64 images of 224 x 224: one thread with tables, and a
-// pipeline whose samples cost nothing, with a number of workers. "of_plain" is the speedup over a
+// Rate at which the host converts a batch of 64 images of 224 x 224. It is measured for one thread
+// with tables, and for a pipeline whose samples cost nothing. "of_plain" is the speedup over a
 // conversion value by value in the same run.
 #include <benchmark/benchmark.h>
 #include <millrace/detail/plain_conversion.h>

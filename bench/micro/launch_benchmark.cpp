@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A thread that launches kernels on its own stream, some in succession, and times each launch.
+/// A thread that launches kernels on its own stream, several in succession, and times each launch.
 class Launcher {
  public:
   /// Starts the thread. Returns after the warm-up launches.

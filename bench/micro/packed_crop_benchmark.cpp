@@ -2,9 +2,9 @@
 //
 // Processor time for samples that the device makes of stored coefficients. The device of this
 // benchmark accepts batches and does nothing. Counters per sample: `cpu_us` is the processor time
-// of all threads, `kib` the bytes copied to the device, and `copy_us` the time to copy so many
-// bytes in memory outside of the caches. `packed` is the share of samples that the device makes;
-// workers make the others.
+// of all threads, and `kib` the size of the copy to the device. `copy_us` is the time to copy so
+// many bytes in memory outside of the caches. `packed` is the share of samples that the device
+// makes; workers make the others.
 #include <benchmark/benchmark.h>
 #include <millrace/dataset_writer.h>
 #include <millrace/detail/jpeg_recoder.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Cost of a sample from the encoded bytes to the pixels in its slot: a whole transform. Also the
-// cost that each operation on pixels adds, at 224 x 224: its time, its share of libjpeg-turbo's
-// whole decode ("of_decode"), and its share of decode and resampling of the train recipe's crop
-// ("of_crop"). Targets for "of_decode": 0.03 for color_jitter_without_hue and 0.25 for
+// time that each operation on pixels adds, at 224 x 224. "of_decode" is its share of
+// libjpeg-turbo's whole decode. "of_crop" is its share of decode and resampling of the train
+// recipe's crop. Targets for "of_decode": 0.03 for color_jitter_without_hue and 0.25 for
 // trivial_augment_wide.
 #include <millrace/colour_operations.h>
 #include <millrace/detail/resample.h>

@@ -30,8 +30,8 @@ struct GuardedRange {
   std::atomic<unsigned> version{0};
   std::atomic<std::uintptr_t> begin{0};
   std::atomic<std::size_t> bytes{0};
-  /// One flag per page: whether it is lost; null while no page is lost. Released before the zeros
-  /// are mapped, acquired by readers of the map.
+  /// One flag per page: whether the page is lost. Null while no page is lost. Released before the
+  /// zeros are mapped, acquired by readers of the map.
   std::atomic<std::atomic<bool>*> lost{nullptr};
   std::atomic<bool> all_lost{false};
   /// Number of additional mappings that the range's lost pages have caused.
@@ -52,9 +52,9 @@ namespace {
 static_assert(std::atomic<bool>::is_always_lock_free && sizeof(std::atomic<bool>) == 1 &&
               std::atomic<std::uintptr_t>::is_always_lock_free);
 
-/// Maximal number of times that the handler can be in the process's handler chain. It is there more
-/// than once if the program keeps it behind a handler of its own, closes all files and then opens
-/// one again. Each level has a function of its own, so the chain never forms a loop.
+/// Maximal number of times that the handler can be in the process's handler chain. It is there
+/// several times if the program installs its own handler in front of it, closes all files and then
+/// opens a file again. Each level has a separate function, so the chain never forms a loop.
 constexpr std::size_t most_levels = 8;
 
 /// The SIGBUS handler before one level was installed. It is written before the installation.
@@ -160,8 +160,8 @@ void pass_on(Earlier& earlier, int signal, siginfo_t* info, void* context, bool 
 template <std::size_t level>
 void on_bus_error(int signal, siginfo_t* info, void* context) {
   const int error = errno;
-  // Only these codes have an address. A memory error that is only reported (BUS_MCEERR_AO) does not
-  // stop a thread.
+  // Only these codes come with an address. A memory error that is only reported (BUS_MCEERR_AO)
+  // does not stop a thread.
   const bool fault = info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
   const bool lost_page = info->si_code == BUS_ADRERR || info->si_code == BUS_MCEERR_AR;
   if (!lost_page || !replace_page(reinterpret_cast<std::uintptr_t>(info->si_addr)))

@@ -8,8 +8,8 @@
 namespace millrace {
 namespace {
 
-/// If an entry of up to this size does not fit, the cache counts as full. Making further entries in
-/// vain would cost more time than the rest of the budget saves.
+/// If an entry of up to this size does not fit, the cache counts as full. Making entries that do
+/// not fit would cost more time than the rest of the budget saves.
 constexpr std::size_t common_bytes = std::size_t{1} << 20;
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-/// Memory that the part readers of one joined reader may hold together between two reads.
+/// Maximal memory that all part readers of one joined reader hold together between two reads.
 constexpr std::size_t most_held_bytes = std::size_t{16} << 20;
 
 /// Returns the field specs that all non-empty parts have in common.
@@ -161,8 +161,8 @@ class JoinedDataset::Reader final : public DatasetReader {
     part.bytes = bytes;
   }
 
-  /// Returns the error's reason. For a bad record it adds the part's name and the record's index in
-  /// that part: a caller that sees only the reason knows the joined dataset alone.
+  /// Returns the error's reason. For a bad record, adds the part's name and the record's index in
+  /// that part, because a caller that sees only the reason may not know the part.
   std::string reason_of(const Error& error, const RecordLocation& place) const {
     const std::string name = all_->parts_[place.part]->name();
     if (error.code() != ErrorCode::bad_record || error.reason().find(name) != std::string::npos)

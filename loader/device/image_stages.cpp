@@ -21,7 +21,7 @@ class MixStage final : public DeviceStage {
       : fields_(fields),
         work_{.height = work.height, .width = work.width, .channels = work.channels} {}
 
-  // One kernel erases and mixes, so a batch with both has one stage.
+  // The same kernel erases and mixes, so a batch with both has one stage.
   const char* name() const override {
     if (!fields_.mixes) return "erase";
     return fields_.erases ? "erase+mix" : "mix";

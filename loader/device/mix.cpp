@@ -34,7 +34,8 @@ void erase_box(const MixWork& work, std::size_t sample) {
   }
 }
 
-/// Mixes a pair of images with one weight and without a box; neither or both of them are flipped.
+/// Mixes a pair of images that have the same weight and no box. Either both images are flipped or
+/// none is.
 void mix_alike(std::uint8_t* first, std::uint8_t* second, std::size_t bytes, std::uint16_t weight) {
   for (std::size_t n = 0; n < bytes; ++n) {
     const std::uint8_t own = first[n];

@@ -29,7 +29,7 @@ constexpr std::size_t big_bytes = std::size_t{8} << 20;
 
 std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
-/// Requests that the pages lie on `node`, and moves existing pages there. The node is only
+/// Requests that the pages are on `node`, and moves existing pages to it. The node is only
 /// preferred, because insisting on a full node would end the process.
 void keep_on_node(const Memory& memory, int node) {
   constexpr std::size_t bits = sizeof(unsigned long) * CHAR_BIT;
@@ -96,7 +96,7 @@ std::optional<std::size_t> pages_elsewhere(const Memory& memory, int node) {
     std::size_t count = 0;
     for (; count < most_at_once && at < memory.bytes(); at += step)
       pages[count++] = memory.data() + at;
-    // Without target nodes it returns where the pages are (move_pages(2)).
+    // Without target nodes, move_pages(2) returns the nodes on which the pages are.
     if (syscall(SYS_move_pages, 0, count, pages.data(), nullptr, nodes.data(), 0) != 0)
       return std::nullopt;
     const auto end = nodes.begin() + static_cast<std::ptrdiff_t>(count);

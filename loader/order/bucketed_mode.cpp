@@ -26,8 +26,8 @@ struct Window {
   }
 };
 
-/// Cache of the windows that were used last, for all threads. A pipeline draws on two threads, one
-/// ahead of the other, and each may draw from two adjacent windows.
+/// Cache of the windows that were used last, for all threads. Two threads of a pipeline draw, one
+/// ahead of the other. Each may draw from two adjacent windows.
 class LastWindows {
  public:
   std::shared_ptr<const Window> find(std::uint64_t epoch, std::uint64_t offset) {
@@ -123,8 +123,8 @@ class BucketedMode final : public OrderMode {
 
   /// Moves the short group, which only the epoch's last window has, behind all others. Its records
   /// are adjacent, from a random position on, and continue at the beginning after the last record.
-  /// So each record is equally likely to be in it. If it always had the longest records,
-  /// `LastBatch::drop` would never use them.
+  /// So each record is equally likely to be in the short group. If it always had the longest
+  /// records, `LastBatch::drop` would never use them.
   static void move_short_group(std::vector<std::uint64_t>& sorted, std::uint64_t records,
                                std::uint64_t key) {
     if (records == 0) return;

@@ -131,8 +131,8 @@ std::string place_text(std::uint32_t rank, std::uint32_t world) {
   return "rank " + std::to_string(rank) + " of " + std::to_string(world);
 }
 
-/// Whether a launcher's `rank` and `world` are those of this process's torchrun agent. Then the
-/// launcher started the agents, and the agent started this process.
+/// Whether a launcher's `rank` and `world` are those of this process's torchrun agent. In that case
+/// the launcher started the agents, and the agent started this process.
 bool started_agents(const Ranks::Environment& environment, std::uint32_t rank,
                     std::uint32_t world) {
   return number_in(environment, "GROUP_RANK") == rank &&

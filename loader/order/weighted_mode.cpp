@@ -33,7 +33,7 @@ class AliasTable {
       const std::uint64_t number = low.back();
       low.pop_back();
       const std::uint64_t donor = high.back();
-      // Some mass is below `height`, so `height` is above 0.
+      // A mass below `height` exists, so `height` is above 0.
       // NOLINTNEXTLINE(clang-analyzer-core.DivideZero)
       columns_[number] = {static_cast<std::uint64_t>((masses[number] << 64) / height), donor};
       masses[donor] -= height - masses[number];

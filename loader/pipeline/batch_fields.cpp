@@ -108,7 +108,7 @@ BatchFields::BatchFields(const SampleSpec& made, const std::optional<Conversion>
     check_values(*conversion, image[image.rank() - 1]);
   }
   std::vector<FieldSpec> fields = made.fields();
-  // The length of a variable field is already a field of its own.
+  // The length of a variable field is already a separate field.
   for (FieldSpec& field : fields) field.variable = false;
   fields.insert(fields.end(), added.begin(), added.end());
   fields = SampleSpec(std::move(fields)).fields();

@@ -50,7 +50,8 @@ void Pipeline::end() noexcept {
     const std::optional<Stuck> stuck = engine_->stop(deadline_after(stop_timeout_));
     if (stuck && on_stuck_) on_stuck_(stuck->what);
   } catch (...) {
-    // Only the caller's own on_stuck throws here, and a destructor cannot throw.
+    // Only the program's `on_stuck` can throw here. The exception is ignored, because a destructor
+    // cannot throw.
   }
   engine_.reset();
 }

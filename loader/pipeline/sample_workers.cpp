@@ -20,8 +20,8 @@ namespace {
 constexpr std::uint64_t adapt_batches = 8;
 constexpr std::chrono::milliseconds adapt_time{100};
 
-/// A worker takes as many samples at once as it makes in about this time, at least one. Each take
-/// costs a call of the pool and two updates of counts that all workers share.
+/// A worker takes at most as many samples at once as it makes in about this time, but at least one.
+/// Each take costs a call of the pool and two updates of counts that all workers share.
 constexpr std::chrono::microseconds moment{20};
 /// Fewest takes per worker and batch, so that the workers end at about the same time.
 constexpr std::size_t fewest_takes = 4;

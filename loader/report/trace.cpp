@@ -67,7 +67,7 @@ struct Trace::Lane::State {
       common.wanted.empty() || std::ranges::find(common.wanted, name) != common.wanted.end();
   std::atomic<int> thread{0};
   Mutex mutex{};
-  // Deques, so that adding a span never moves the others.
+  // Deques are used so that adding an element never moves the others.
   std::deque<TraceSpan> spans MILLRACE_GUARDED_BY(mutex){};
   std::deque<TraceValue> values MILLRACE_GUARDED_BY(mutex){};
 };

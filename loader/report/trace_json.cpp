@@ -33,7 +33,7 @@ std::string microseconds(std::int64_t ns) {
                     .ptr};
 }
 
-/// A point of a batch's flow. It is inside the span to which the arrow is drawn.
+/// A point of a batch's flow, inside a span through which the flow passes.
 struct Moment {
   std::int64_t at_ns = 0;
   std::size_t thread = 0;
@@ -107,9 +107,9 @@ class Writer {
                        << value.value << "}}";
   }
 
-  /// Updates a batch's flow. In each category it passes through the span that ends last: the last
-  /// sample, the last micro-batch. The flow meets a stream's span at its begin and a thread's span
-  /// at its end.
+  /// Updates a batch's flow. The flow passes through the span of each category that ends last: the
+  /// last sample, the last micro-batch. The flow meets a stream's span at its begin and a thread's
+  /// span at its end.
   void note(const TraceLane& lane, const TraceSpan& span, std::size_t thread) {
     Last& last = batches_[{lane.group, span.batch}][lane.category];
     if (span.end_ns < last.end_ns) return;
@@ -148,7 +148,7 @@ class Writer {
   const pid_t process_ = getpid();
   const char* separator_ = "\n";
   std::set<std::size_t> named_{};
-  /// By group and batch number.
+  /// Last spans of each category, by group and batch number.
   std::map<std::pair<std::size_t, std::uint64_t>, std::map<std::string, Last>> batches_{};
 };
 

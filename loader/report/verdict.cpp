@@ -25,7 +25,7 @@ constexpr double full = 0.95;
 constexpr double short_of_cores = 0.25;
 /// A warning is given if the share is above this.
 constexpr double kept_waiting = 0.1;
-/// A sample is slow if it takes this many times as long as the usual one.
+/// A sample is slow if it takes this many times as long as a usual sample.
 constexpr double slow_sample = 10;
 /// A sample that takes less time than this does not delay a trainer noticeably.
 constexpr double least_slow_ms = 1;
@@ -52,7 +52,7 @@ std::string workers_text(const Report& report) {
                              : "the " + std::to_string(report.workers) + " workers are";
 }
 
-/// Returns the stage of that name, or an idle one if the run does not have it.
+/// Returns the stage of that name; an idle stage if the run does not have it.
 StageReport stage_named(const Report& report, const char* name) {
   const auto stage = std::ranges::find(report.stages, name, &StageReport::name);
   return stage == report.stages.end() ? StageReport{} : *stage;

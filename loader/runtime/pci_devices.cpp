@@ -95,8 +95,8 @@ void hide(std::vector<PciDevice>& devices, const std::string& visible, const fs:
 
 std::vector<PciDevice> read_pci_devices(const fs::path& root, const char* visible) {
   const fs::path bus = root / "sys/bus/pci/devices";
-  // In a container this folder lists only the container's GPUs, while the bus lists all of the
-  // machine.
+  // In a container, this folder lists only the container's GPUs, while the bus lists all GPUs of
+  // the machine.
   const fs::path driven = root / "proc/driver/nvidia/gpus";
   std::error_code error;
   const bool driver_tells = fs::is_directory(driven, error);

@@ -157,7 +157,7 @@ std::size_t giving_node(const Placement& placement, const PciDevice* gpu) {
                                   placement.workers.begin());
 }
 
-/// Removes one worker for each thread that launches kernels.
+/// Removes one worker for each thread that launches kernels, so that a processor is free for it.
 void leave_free(Placement& placement, const std::vector<PciDevice>& gpus, unsigned launch_cores) {
   std::map<std::size_t, std::pair<unsigned, std::string>> left;  // number per node, and its GPUs
   for (; placement.launch_cores < launch_cores && placement.total_workers() > 1;

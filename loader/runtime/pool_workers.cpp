@@ -131,7 +131,8 @@ std::optional<std::chrono::nanoseconds> PoolWorkers::delay() const {
   }
   std::chrono::nanoseconds delay{0};
   for (const pid_t thread : threads) {
-    // "time on a processor, time waiting for one, time slices"; both times are in nanoseconds
+    // Format: "time on a processor, time waiting for a processor, time slices". Times are in
+    // nanoseconds.
     std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/schedstat");
     std::int64_t ran = 0;
     std::int64_t waited = 0;

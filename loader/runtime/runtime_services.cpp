@@ -57,7 +57,8 @@ void RuntimeServices::set_need(const void* pipeline, Need need) {
   const MutexLock lock(needs_mutex_);
   needs_.erase(pipeline);
   if (need.workers > 0) needs_[pipeline] = std::move(need);
-  // If no pipeline needs workers, keeps the active ones: the next pipeline can start at once.
+  // If no pipeline needs workers, the active ones stay active, so that the next pipeline can start
+  // at once.
   if (needs_.empty()) return;
   std::vector<Need> all;
   for (const auto& [one, needed] : needs_) all.push_back(needed);

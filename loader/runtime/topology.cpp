@@ -132,8 +132,8 @@ std::vector<NumaNode> nodes_in(hwloc_topology_t topology, hwloc_const_bitmap_t u
   const Bitmap left(hwloc_bitmap_dup(usable));
   const Bitmap of_node(hwloc_bitmap_alloc());
   for (const hwloc_obj_t object : objects) {
-    // Further memory of the same processors (of another kind, or of a device) is a node of its own
-    // in hwloc. It has no processors left for workers.
+    // In hwloc, further memory of the same processors (of another kind, or of a device) is a
+    // separate node. Such a node has no processors left for workers.
     hwloc_bitmap_and(of_node.get(), object->cpuset, left.get());
     if (hwloc_bitmap_iszero(of_node.get()) != 0) continue;
     hwloc_bitmap_andnot(left.get(), left.get(), of_node.get());
@@ -161,7 +161,7 @@ bool affinity_is_refused() {
 }
 
 /// Returns a topology with one node, read without hwloc. Its processors are those that /proc allows
-/// the process, else all that are online. Each counts as a core.
+/// the process, else all that are online. Each processor counts as a core.
 Topology plain_topology() {
   const Bitmap usable(hwloc_bitmap_alloc());
   constexpr std::string_view key = "Cpus_allowed_list:";

@@ -138,7 +138,7 @@ Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sampl
   const std::uint64_t length = range_length(count, runtime, 2048);
   found.interrupted = !over_ranges(runtime, count, length, look, [&](std::vector<Glance> glances) {
     for (Glance& glance : glances) {
-      // Adds only the bytes that were read, which are those of the header.
+      // Only the header's bytes were read, so only these are added.
       progress.advance(glance.image ? glance.image->header_bytes : 0);
       take(found, std::move(glance));
     }

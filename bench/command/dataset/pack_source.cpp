@@ -119,7 +119,7 @@ bool is_made_anew(std::string_view field) {
   return field == "path" || field == "width" || field == "height";
 }
 
-/// Returns the path of an image's mask; `image` is the image's path in its own folder.
+/// Returns the path of an image's mask. `image` is the image's path within the input folder.
 fs::path mask_of(const fs::path& masks, const std::string& image) {
   return (masks / image).replace_extension(".png");
 }

@@ -98,7 +98,7 @@ std::vector<std::byte> read_data(const fs::path& tar, archive* opened, std::int6
 }
 
 // Checks the end mark of a plain tar: libarchive accepts a tar that is truncated between two
-// members. A compressed tar has an end mark of its own.
+// members. The end of a compressed tar is marked by its compression.
 void check_end_mark(const fs::path& tar, archive* opened) {
   if (archive_filter_count(opened) > 1) return;
   std::array<char, block_bytes> last{};

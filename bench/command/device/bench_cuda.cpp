@@ -123,8 +123,8 @@ class CudaTrainerStream final : public TrainerStream {
 
   std::shared_ptr<CudaDevice> device_;
   const int ordinal_;
-  /// One element more than steps can be in flight: the end of the step before the oldest one is
-  /// still read.
+  /// One element more than steps can be in flight, because the end of the previous step is still
+  /// read with the oldest one.
   std::array<Marks, most_queued + 1> marks_;
   StepStatistics statistics_;
   std::size_t first_counted_ = 0;

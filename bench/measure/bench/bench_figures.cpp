@@ -158,7 +158,7 @@ void add_workers(Figures& figures, const Report& report) {
   if (!decoders.empty()) figures.row("samples decoded", decoders);
 }
 
-/// Adds the NUMA nodes, with rows if there are several.
+/// Adds the NUMA nodes, with one row each if there are several.
 void add_nodes(Figures& figures, const Report& report) {
   Json nodes = Json::array();
   for (const NodeReport& node : report.nodes) {

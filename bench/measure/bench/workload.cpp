@@ -17,7 +17,7 @@ void check_there(bool is_there, const char* what) {
     throw Error(ErrorCode::invalid_argument, std::string("the workload has no ") + what);
 }
 
-/// Returns the description if it is a JSON object, as recipes are; else an empty text.
+/// Returns the description if it is a JSON object, like a recipe; else an empty text.
 std::string recipe_in(const std::string& description) {
   const auto json = nlohmann::json::parse(description, nullptr, false);
   return json.is_object() ? description : std::string();

@@ -158,7 +158,7 @@ void Diagnosis::close_dataset() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-/// Reads every record into the page cache. The pipeline's policy decides about bad ones.
+/// Reads every record into the page cache. The pipeline's policy applies to bad records.
 void Diagnosis::read_all() const {
   const auto reader = bench_.dataset->make_reader();
   for (std::uint64_t index = 0; index < bench_.dataset->size(); ++index) {
@@ -179,7 +179,7 @@ Batch Diagnosis::ready(TrainerStream& stream) {
 }
 
 /// Times the training loop after a warm-up. Without a pipeline, every step uses a batch that is
-/// already there.
+/// already made.
 Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline, SyntheticTrainer& trainer,
                                      std::chrono::nanoseconds duration) const {
   for (std::uint64_t batch = 0; batch < bench_.pipeline.slots.prefetch + 2; ++batch)

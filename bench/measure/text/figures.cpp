@@ -9,8 +9,8 @@ std::string json_text(const nlohmann::ordered_json& json) {
   std::string text;
   for (const char byte : json.dump(2, ' ', false, Figures::Json::error_handler_t::replace)) {
     const auto letter = static_cast<unsigned char>(byte);
-    // JSON already escapes characters below the space. U+0080 to U+009F are two bytes of UTF-8, of
-    // which this one is the first.
+    // JSON already escapes characters below the space. In UTF-8, U+0080 to U+009F are two bytes,
+    // and this is the first of them.
     const bool is_second = text.ends_with('\xc2');
     if (letter != 0x7F && !(is_second && letter < 0xA0)) {
       text += byte;

@@ -20,7 +20,7 @@ Json lines_of_law(const UslFit& fit, double most_workers) {
   Json curve = Json::array();
   constexpr int steps = 200;
   for (int step = 0; step <= steps; ++step) {
-    // The law does not hold for less than one worker.
+    // The scaling law does not hold for less than one worker.
     const double workers = 1 + (end - 1) * step / steps;
     curve.push_back({workers, fit.rate(workers)});
   }

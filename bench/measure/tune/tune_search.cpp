@@ -63,7 +63,7 @@ class Search {
     const TuneRounds::Race pair = race({cheaper, dearer}, few_rounds);
     return pair.clear && pair.chosen == dearer;
   }
-  /// Both return one of these values, or a value between two of them.
+  /// These functions return one of the values, or a value between two of them.
   std::optional<std::size_t> least_that_feeds(const Values& values);
   std::size_t least_without_loss(Values values);
 
@@ -73,7 +73,7 @@ class Search {
   std::string micro_batches_gain(std::size_t more) const;
   void search_batch_size();
   bool is_limited() const { return goal_.p99_ms || goal_.memory_bytes; }
-  /// Returns why a batch size does not fit; empty if it fits.
+  /// Returns the reason why a batch size does not fit; empty if it fits.
   std::string misfit(std::size_t batch_size);
 
   void settle();
@@ -182,8 +182,8 @@ std::optional<std::size_t> Search::least_that_feeds(const Values& values) {
 std::size_t Search::least_without_loss(Values values) {
   TuneRounds::Race all = race(points_of(values), some_rounds);
   if (!all.clear && !rounds_.refused()) {
-    // Rates have one maximum. If noise hides which of two values is nearer to it, a value between
-    // them is about as good. Adding it lowers the risk of choosing the worse one by chance.
+    // The rate has one maximum. If noise hides which of two values is nearer to it, a value between
+    // them is about as good. Adding it lowers the risk of a bad choice by chance.
     const std::size_t rival = rounds_.rival(all).value_or(all.best);
     const std::size_t between = (value_at(all.best) + value_at(rival)) / 2;
     if (variable_ == TuneVariable::workers && !std::ranges::binary_search(values, between)) {
@@ -228,7 +228,7 @@ void Search::search_micro_batches() {
   std::string gained;
   for (std::size_t parts = 2; parts <= std::min(goal_.batch_size, most_micro_batches); parts *= 2) {
     const std::size_t more = point_of(parts);
-    // One of several comparisons may look good by chance, so it is repeated with more runs.
+    // A comparison may show a gain by chance, so it is repeated with more runs.
     std::string gain;
     for (const std::size_t runs : {few_runs, most_runs}) {
       rounds_.run_until(runs, {chosen_, more});
@@ -256,7 +256,7 @@ std::string Search::micro_batches_gain(std::size_t more) const {
 
 void Search::search_batch_size() {
   begin(TuneVariable::batch_size);
-  // Largest size that fits and smallest that does not; 0 = none yet.
+  // Largest size that fits, and smallest that does not fit; 0 = not known yet.
   std::size_t low = 0;
   std::size_t high = 0;
   std::string limit;
@@ -337,7 +337,7 @@ void Search::settle() {
 }
 
 // Spends the remaining time on the chosen setting and its neighbours in workers and prefetch, in
-// turn. Then chooses again by all their runs.
+// turn. Then chooses one of them by all their runs.
 void Search::compare_with_neighbours() {
   base_ = setting(chosen_);
   Points rivals{chosen_};

@@ -52,7 +52,7 @@ std::vector<std::uint64_t> read_extents(const Members& members, const JsonLocati
   return value->get<std::vector<std::uint64_t>>();
 }
 
-/// Reads a list of texts. If `single` is set, one text may stand for a list of one.
+/// Reads a list of texts. If `single` is set, a text counts as a list with one element.
 std::vector<std::string> read_name_list(const Members& members, const JsonLocation& location,
                                         const char* key, bool single) {
   const Json* value = members.find(key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Named databases: one with the records, and one with their labels under the same keys.
+// Two named databases: one has the records, the other their labels under the same keys.
 #include <utility>
 
 #include "dataset/lmdb/foreign_file.h"

@@ -34,8 +34,8 @@ std::uint64_t magnitude(std::int64_t number) {
 }
 
 /// Guesses the byte order of integer labels. Each label votes for the order that makes its
-/// magnitude smaller, so neither a negative label nor a single large one decides. A tie is
-/// little-endian.
+/// magnitude smaller, so a negative label or a single large label cannot decide alone. In a tie,
+/// the order is little-endian.
 bool are_little_endian_labels(std::span<const std::string> labels) {
   std::size_t little = 0, big = 0;
   for (const std::string& label : labels) {

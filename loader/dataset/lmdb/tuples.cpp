@@ -18,8 +18,8 @@
 namespace millrace {
 namespace {
 
-/// Returns whether bytes begin like a pickle: with the protocol number since protocol 2, with text
-/// in earlier ones.
+/// Returns whether bytes begin like a pickle: with the protocol number from protocol 2 on, with
+/// text in earlier protocols.
 bool is_pickle(std::span<const std::byte> value) {
   constexpr int newest_protocol = 5;
   if (value.size() < 2) return false;
@@ -28,8 +28,8 @@ bool is_pickle(std::span<const std::byte> value) {
   return (first == '(' || first == ']' || first == '}') && value.back() == std::byte{'.'};
 }
 
-/// Limits for a record, since its entry can refer to the same value many times. Without such
-/// references a field has at most 8 times the bytes of its values in the entry.
+/// Limits for a record, since its entry can refer to the same value many times. If it does not, a
+/// field has at most 8 times the bytes that its values have in the entry.
 constexpr std::size_t max_fields = 4096;
 constexpr std::size_t max_growth = 16;
 constexpr std::size_t small_record_bytes = std::size_t{1} << 20;
@@ -113,7 +113,8 @@ class TupleParser final : public EntryParser {
   }
 
  private:
-  /// Names the first bytes "image", the first integer, bool or text "label", the others by number.
+  /// Names the first item of bytes "image" and the first integer, bool or text "label". The names
+  /// of the other items are their numbers.
   Status add_items(const Value& root, std::vector<RecordField>& fields) {
     bool has_image = false, has_label = false;
     image_ = {};
@@ -192,7 +193,7 @@ class TupleParser final : public EntryParser {
   bool is_pickled_ = false;
   Collection collection_ = Collection::tuple;
   std::span<const std::byte> image_;
-  /// Memory of fields. A deque, so that views of its elements stay valid.
+  /// Memory of fields. It is a deque, so that views of its elements stay valid.
   std::deque<Numbers> numbers_;
   std::deque<std::string> names_;
   std::size_t used_ = 0;

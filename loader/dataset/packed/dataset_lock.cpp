@@ -76,7 +76,8 @@ FileDescriptor create_locked(const std::filesystem::path& path) {
                 path.string() + " exists already; take another name, or have it replaced");
   }
   lock_new(file, path);
-  // Another writer may have taken the new file for an abandoned one and deleted it.
+  // Another writer may have deleted the new file, because it looked like one left by an interrupted
+  // writer.
   if (!is_at(file, path)) throw_being_written(path);
   return file;
 }

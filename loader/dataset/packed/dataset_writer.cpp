@@ -25,7 +25,7 @@ void check(const WriterOptions& options) {
   if (options.shards > max_shards) refuse("a dataset has at most 99999 shards");
 }
 
-/// `path`: the dataset's final path. `written`: the path until it is finished.
+/// `path`: the dataset's final path. `written`: its path while it is being written.
 std::unique_ptr<RecordWriter> make_writer(const std::filesystem::path& path,
                                           const std::filesystem::path& written,
                                           WriterOptions options) {

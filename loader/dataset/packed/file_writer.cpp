@@ -131,7 +131,7 @@ void FileWriter::open_environment() {
     mdb_env_set_assert(created, on_assertion);
     mdb_env_set_mapsize(created, first_map_bytes);
     // `lock_` replaces LMDB's lock file. Each commit syncs its records before it writes the meta
-    // page that leads to them; the next commit syncs that page.
+    // page that refers to them. The next commit syncs that page.
     opened = guarded([&] {
       return mdb_env_open(created, path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOMETASYNC, 0666);
     });

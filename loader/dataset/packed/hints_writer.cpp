@@ -128,7 +128,7 @@ HintsWriter::HintsWriter(const std::shared_ptr<const Dataset>& dataset) {
 
 HintsWriter::~HintsWriter() = default;
 
-/// Finishes each file whose hints are complete, and begins the next one.
+/// Finishes the current file if its hints are complete, and begins the next file.
 void HintsWriter::next_file() {
   while (file_ == nullptr || file_->is_full()) {
     if (file_ != nullptr) file_->finish();

@@ -17,7 +17,7 @@ class LmdbPages::Check {
   void run();
 
  private:
-  /// State of the walk over one tree: its keys and page counts so far.
+  /// State of the walk over one tree: the last key, and the pages and entries counted so far.
   struct Walk {
     const LmdbTree& tree;
     const std::function<void(const Node&)>& look;
@@ -102,7 +102,7 @@ void LmdbPages::Check::walk(std::uint64_t number, std::uint16_t level, Walk& don
   };
   for (unsigned at = 0; at < page.nodes; ++at) {
     const Node node = file_.node(page, at);
-    // LMDB does not use the first key of a branch page.
+    // LMDB does not use the key of node 0 of a branch page.
     if (is_leaf || at > 0) {
       if ((done.last && !less(*done.last, node.key)) ||
           (is_leaf && done.least && less(node.key, *done.least)))

@@ -88,7 +88,7 @@ void LmdbPages::Walk::branch(std::uint64_t number, unsigned level) {
   }
   for (unsigned at = 0; at < page.nodes; ++at) {
     const Node node = file_.node(page, at);
-    // LMDB does not use the first key of a branch page.
+    // LMDB does not use the key of node 0 of a branch page.
     if (at > 0) {
       check_follows(number, last_, node.key);
       least_.assign(node.key.begin(), node.key.end());

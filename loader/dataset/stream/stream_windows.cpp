@@ -126,8 +126,8 @@ std::shared_ptr<const StreamWindows::HeldRecord> StreamWindows::next() {
 
 bool StreamWindows::begin_window(std::uint64_t epoch, std::uint64_t first) {
   MutexLock lock(mutex_);
-  // The thread reads at most one window more than the planner needs. Of the next epoch it reads
-  // only the first window.
+  // The thread reads at most one window more than the planner needs. It reads only the first window
+  // of the next epoch.
   const auto may_begin = [&]() MILLRACE_REQUIRES(mutex_) {
     const bool is_current = epoch == need_.epoch;
     if (!is_current && epoch > need_.epoch + 1) return false;

@@ -85,7 +85,7 @@ struct BraceRange {
   }
 };
 
-/// Returns the code of a letter between two letters of one case; nullopt for other text.
+/// Returns the code of a text that is one letter from `least` to `most`; nullopt for other texts.
 std::optional<std::uint64_t> letter_in(std::string_view text, char least, char most) {
   if (text.size() != 1 || text[0] < least || text[0] > most) return {};
   return static_cast<std::uint64_t>(text[0]);

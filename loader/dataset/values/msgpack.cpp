@@ -139,7 +139,8 @@ bool MsgpackMachine::large(std::uint8_t byte) {
   }
 }
 
-/// Appends a value to the innermost incomplete collection; without one, the value is the root.
+/// Appends a value to the innermost incomplete collection. Outside of collections, the value
+/// becomes the root.
 bool MsgpackMachine::put(std::uint32_t number) {
   if (levels_ == 0) {
     root_ = number;

@@ -75,7 +75,8 @@ bool PickleMachine::counted(std::size_t length_bytes, std::span<const std::byte>
   std::uint64_t length = 0;
   if (!at_.little_endian(length_bytes, length)) return cut_short();
   if (at_.take(length, bytes)) return true;
-  // BINSTRING and LONG4 have signed lengths. A negative one, read as unsigned, never fits either.
+  // BINSTRING and LONG4 have signed lengths. A negative length, read as unsigned, is always too
+  // large.
   return fail("has " + std::to_string(length) + " bytes, and " + std::to_string(at_.left()) +
               " are left");
 }

@@ -98,7 +98,7 @@ bool Values::is_collection(std::uint32_t number) const {
   return std::holds_alternative<Items>(values_[number]);
 }
 
-/// Sorts the items by collection; within one, the order of append() stays.
+/// Sorts the items by collection. Within a collection, items keep the order of append().
 void Values::gather_items() {
   for (const Edge& edge : edges_) ++std::get<Items>(values_[edge.collection]).count;
   std::uint32_t first = 0;

@@ -73,8 +73,8 @@ class BatchTransform {
   /// batch's own: it depends only on the seed and the global position of the first sample, so
   /// results do not depend on the number of workers. Ranks have different samples, so each rank
   /// draws other numbers. After the call, the pipeline zeroes the bytes beyond the length in
-  /// variable fields of the `Transform`, but not in fields that the batch transform added. An
-  /// exception ends the run.
+  /// variable fields of the `Transform`. It leaves the fields that the batch transform added as
+  /// they are. An exception ends the run.
   virtual void run(MadeBatch& batch, Random& random) const = 0;
 };
 

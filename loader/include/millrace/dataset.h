@@ -233,8 +233,8 @@ struct OpenOptions {
 ///
 /// To detect lost bytes, the process has a SIGBUS handler while files are mapped. The handler is
 /// removed with the last map. It forwards every signal that does not concern the maps to the
-/// handler that was installed before. If a program installs its own SIGBUS handler while files are
-/// mapped, its handler must forward the signals that it does not handle to millrace's handler.
+/// handler that was installed before. A program may install its own SIGBUS handler while files are
+/// mapped. It must then forward signals that it does not handle to millrace's handler.
 ///
 /// Throws `Error`:
 /// - `invalid_argument` for an unknown format, with the list of known ones;

@@ -76,7 +76,8 @@ void StreamPlanner::plan(HostSlot& host) {
       windows_->wait_for({.epoch = epoch,
                           .begin = begin,
                           .end = begin + batch,
-                          // One batch or record more shows whether this is the epoch's last batch.
+                          // With one more batch or record, it is known whether this is the epoch's
+                          // last batch.
                           .known = begin + batch + (drops ? batch : 1)});
   if (!extent) return;
   const std::uint64_t records = extent->records.value_or(schedule().epoch_size());

@@ -176,8 +176,8 @@ void RunMeter::fill(Report& report, const WorkerFigures& sample_workers,
 }
 
 /// A worker runs its stages one after the other, so all its stages wait at the same time. The
-/// workers' time without work is divided between "no slot" and "no plan", in proportion to the time
-/// that the slot queues were in these states.
+/// workers' time without work is divided between waiting for a slot and waiting for a plan. The
+/// proportion is that of the times in which the queues had no slot and no plan.
 void RunMeter::fill_workers(Report& report, Clock::time_point now) const {
   double busy = 0;
   for (const StageReport& stage : report.stages) busy += stage.busy_seconds;

@@ -55,7 +55,7 @@ std::byte* SlotLayout::packed_offset(std::byte* base, std::size_t sample) const 
 }
 
 SlotLayout::Piece SlotLayout::piece(std::size_t field, std::size_t first, std::size_t count) const {
-  // Each sample calls this for each of its fields, so it avoids the slow division.
+  // This is called for each field of each sample, so it avoids the slow division.
   if (micro_batches_.count == 1 || count == 0)
     return {offsets_[field] + first * sample_bytes_[field], count * sample_bytes_[field]};
   const std::size_t number = micro_batches_.of(first);

@@ -271,7 +271,7 @@ void SlotQueues::taken(OutputSlot& output, std::size_t micro_batch, Clock::time_
   // Another thread has taken the micro-batch meanwhile.
   if (micro_batch < output.taken.load(std::memory_order_relaxed)) return;
   if (micro_batch > 0) meter_.waited_for_micro_batch(asked, got, output.plan.number);
-  // Micro-batches without samples count as taken with the last one that has samples.
+  // When the last micro-batch with samples is taken, the ones without samples count as taken, too.
   output.taken.store(micro_batch + 1 == run_.micro_batches.filled(output.plan.size)
                          ? run_.micro_batches.count
                          : micro_batch + 1,

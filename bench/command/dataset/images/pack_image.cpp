@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Number of bytes that suffice to recognise an image. Of other files in a folder, only these bytes
-// are read.
+// Number of bytes that suffice to recognise an image. `millrace pack` reads only these bytes of
+// files that are not images.
 constexpr std::size_t head_bytes = 4096;
 
 [[noreturn]] void throw_unread(const fs::path& path, const std::string& reason) {
