@@ -119,7 +119,7 @@ bool replace_page(std::uintptr_t address) {
     const unsigned version = range->version.load();
     const std::uintptr_t begin = range->begin.load();
     const std::size_t bytes = range->bytes.load();
-    // Nobody reads a map that is just being made or removed.
+    // No thread reads a map that is just being made or removed.
     if (version % 2 != 0 || range->version.load() != version) continue;
     if (address < begin || address - begin >= bytes) continue;
     const std::size_t page = (address - begin) / page_bytes;

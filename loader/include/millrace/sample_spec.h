@@ -32,9 +32,9 @@ struct FieldSpec {
   /// uint8, a scalar, 1 = flip the sample's image. The image field must be converted
   /// (`PipelineOptions::conversion`); otherwise the pipeline's constructor throws.
   std::string flips{};
-  /// Name of the image field in which the device erases boxes (`erases`), or whose images it mixes
-  /// in pairs (`mixes`). This field then holds the numbers for `MixWork`: int32 [8] for `erases`,
-  /// int32 [5] for `mixes`.
+  /// Name of the image field that the device changes. If `erases` is set, this field holds the
+  /// numbers of the box that is erased in the image: int32 [8]. If `mixes` is set, it holds the
+  /// numbers with which pairs of images are mixed: int32 [5]. `MixWork` defines these numbers.
   std::string erases{};
   std::string mixes{};
   /// Stages that the device runs on this field, in this order, before it erases and mixes images
