@@ -14,7 +14,7 @@ namespace {
 /// microseconds.
 constexpr std::size_t elements_at_a_time = 65536;
 
-/// Converted value of each channel's 256 values.
+/// For each channel: the converted value of each of the 256 levels.
 template <typename Element>
 using Table = std::array<std::array<Element, 256>, Conversion::max_channels>;
 

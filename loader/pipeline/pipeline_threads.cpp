@@ -53,8 +53,8 @@ void PlanRecycleThread::plan(HostSlot& host) {
   if (prefetcher != nullptr) prefetcher->planned(number);
 }
 
-/// Frees all leaving slots whose copies have ended. If no copy has ended, waits up to
-/// `poll_interval` for the first leaving slot.
+/// Frees all leaving slots that no copy or stream reads any more. If all are still read, waits up
+/// to `poll_interval` for the first leaving slot.
 void PlanRecycleThread::free_left() try {
   const BlockingCallScope scope(queues->forbids_blocking());
   const auto free_if_left = [&](HostSlot& host, std::chrono::nanoseconds timeout) {

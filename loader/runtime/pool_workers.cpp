@@ -198,8 +198,8 @@ PoolWorkers::Turn PoolWorkers::wait_for_turn(unsigned number_in_pool, const void
         Turn turn{.own = std::move(item)};
         if (waited)
           turn.called = parked_workers_.call(concurrency_, queues_.left(ParkedWorkers::at_once));
-        // Other pools may be able to help now: this worker no longer waits, or the front job has
-        // changed.
+        // This pool may want help now (`wants_help`): this worker no longer waits, or the front job
+        // has changed.
         if (waited || turn.own->last) turn.offer = offer_now();
         if (offered) turn.pass_on = others_;
         return turn;

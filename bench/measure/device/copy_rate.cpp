@@ -22,8 +22,8 @@ std::size_t stride_of(std::size_t bytes) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// A stream with source and destination memory. The copies cycle through this memory, which is too
-/// large for any cache.
+/// A stream with source and destination memory. The copies cycle through this memory, so that
+/// caches help less than with a single buffer.
 class PlainCopies {
  public:
   PlainCopies(Device& device, const Memory& source, std::size_t bytes)

@@ -108,8 +108,8 @@ class Order {
   /// shuffled separately: a pass uses all its records once, and the next pass uses them in another
   /// order.
   ///
-  /// The positions are divided into segments of one length: 2^10, 2^12 ... or 2^24. Each segment
-  /// has the same number of samples of each part: the part's share, rounded to whole samples. The
+  /// The positions are divided into segments of one length: 2^10, 2^12 ... or 2^24. The number of
+  /// samples of a part is the same in all segments: the part's share, rounded to whole samples. The
   /// length is the smallest one that brings each share within 1 % of its weight. At 2^24, the
   /// shares of rare parts may differ more. Within a segment the sequence of parts is random, and so
   /// is the order of a part's draws. So if a pass over a part ends within a segment, its last draws

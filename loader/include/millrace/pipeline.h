@@ -94,15 +94,14 @@ class Pipeline {
   ///
   /// Up to N batches are planned before the trainer takes them. N is `slots.prefetch`, plus
   /// `slots.device_slots` if the run copies batches. The next N batches may already be planned with
-  /// the old weights. The returned epoch is the first one that begins at least N batches after the
-  /// last batch that the trainer has taken. It does not depend on the speed of threads. For new
-  /// weights in the next epoch, call this while the trainer still has N or more batches of the
-  /// current epoch to take. If fewer batches are left, the call changes the weights of a later
-  /// epoch: the one after the next, if an epoch has at least N batches. With `slots.epoch_break`, a
-  /// call before the first `next` of an epoch changes the weights of that epoch. The first call of
-  /// `next` begins the epoch even if it returns no batch because of its timeout. If two calls
-  /// return the same epoch, the weights of the later call are used. Weights for an epoch after the
-  /// run's end are never used.
+  /// the old weights. The returned epoch is the first one that begins after these N batches. It
+  /// does not depend on the speed of threads. For new weights in the next epoch, call this while
+  /// the trainer still has N or more batches of the current epoch to take. If fewer batches are
+  /// left, the call changes the weights of a later epoch: the one after the next, if an epoch has
+  /// at least N batches. With `slots.epoch_break`, a call before the first `next` of an epoch
+  /// changes the weights of that epoch. The first call of `next` begins the epoch even if it
+  /// returns no batch because of its timeout. If two calls return the same epoch, the weights of
+  /// the later call are used. Weights for an epoch after the run's end are never used.
   ///
   /// All ranks must call it with the same weights after the same number of batches. To resume a
   /// run, make the order with the weights of the state's epoch and all later weights that the state

@@ -45,8 +45,9 @@ enum class LastBatch {
 enum class BadRecords {
   fail,     ///< The run ends with an `Error` that names the record.
   replace,  ///< Another record replaces it, drawn at random: by the weights in `weighted` and
-            ///< `mixed` orders, uniformly in all others. The draw depends only on seed, position
-            ///< and number of the attempt. If 16 replacements are bad, too, the run ends.
+            ///< `mixed` orders, uniformly in all others; in a one-pass dataset, uniformly from the
+            ///< bad record's window. The draw depends only on seed, position and number of the
+            ///< attempt. If 16 replacements are bad, too, the run ends.
   mark,     ///< The sample is zeroed and marked as not valid.
 };
 
