@@ -17,10 +17,11 @@ namespace MILLRACE_API millrace {
 /// shrinks.
 enum class Interpolation { bilinear, bicubic, box, hamming, lanczos, nearest };
 
-/// The version of Pillow whose pixels a resized image equals to the bit. The versions differ in the
-/// order of the two passes. Versions before 13 always resize horizontally first. Let w x h be the
-/// old size and W x H the new one: version 13 and later resize vertically first for h > H and h - H
-/// > 2 x (w - W). The result of the first pass has 8 bits, so some pixels differ by a level.
+/// Version of Pillow to follow: a resized image has exactly that version's pixels. The versions
+/// differ in the order of the two passes. Versions before 13 always resize horizontally first. Let
+/// w x h be the old size and W x H the new one: version 13 and later resize vertically first for
+/// h > H and h - H > 2 x (w - W). The result of the first pass has 8 bits, so some pixels differ by
+/// a level.
 enum class Like {
   pillow_13,  ///< 13.0 and later
   pillow_12,  ///< before 13.0
@@ -44,7 +45,7 @@ enum class Resolution {
 /// The place where images are decoded, cropped and resized.
 enum class DecodeOn {
   worker,
-  device,  ///< the images that `Recipe::decode_on` lists; the pixels have the same bits
+  device,  ///< by the device, for the images that `Recipe::decode_on` names; the same pixels
 };
 
 /// Resizes a random box of the image to the output: torchvision's `RandomResizedCrop`.
@@ -114,8 +115,9 @@ struct Pad {
 };
 
 /// Takes a window of the output's size, anywhere in the image with equal probability: torchvision's
-/// `RandomCrop`. The image first gets a border of `padding`. `pad_if_needed` then adds the missing
-/// pixels on both sides. An image that is still smaller than the output is a bad record.
+/// `RandomCrop`. The image first gets a border of `padding`. If it is then n columns narrower than
+/// the output, `pad_if_needed` adds n columns on the left and n on the right. It does the same with
+/// rows. An image that is still smaller than the output is a bad record.
 struct RandomCrop {
   Padding padding{};
   bool pad_if_needed = false;

@@ -42,8 +42,8 @@ struct View {
 enum class Draws {
   /// The random numbers of "image". The sample shows the same part of both images, in fractions of
   /// their widths and heights, with the same flips, warps and colours. Equal bytes give equal
-  /// pixels. If the two images differ in size, the part is resampled to the same pixels of the
-  /// output, and its edges may lie within pixels.
+  /// pixels. If the images differ in size, the part is scaled to the further image, so its edges
+  /// may be inside pixels. Resizing puts it at the same position in the output as in "image".
   same,
   /// Random numbers of its own.
   own,
@@ -71,14 +71,14 @@ struct Recipe {
   /// filter `nearest`, stay exact.
   Resolution resolution = Resolution::exact;
   /// Place where images are decoded. With `device`, workers pack the coded data of crops, and the
-  /// device makes the pixels, with the same bits. This needs a conversion of "image". The coded
-  /// data are coefficients or a baseline JPEG. Coefficients come from `pack --store coefficients`
-  /// or from `PipelineOptions::cache_bytes`. A JPEG needs a seek index that reaches to the crop's
-  /// end. Workers make all other images. They also make images that are turned or padded, that have
-  /// further operations on pixels, or whose crop needs more than 8 MiB of scratch. `device`
-  /// excludes `views`, operations that make several images, `Resolution::reduced`, and mixing on
-  /// workers. If the device finds a sample corrupt or doubtful, a worker makes it again. The sample
-  /// gets the field
+  /// device makes the pixels. They equal a worker's pixels to the bit. This needs a conversion of
+  /// "image". The coded data are coefficients or a baseline JPEG. Coefficients come from `pack
+  /// --store coefficients` or from `PipelineOptions::cache_bytes`. A JPEG needs a seek index that
+  /// reaches to the crop's end. Workers make all other images. They also make images that are
+  /// turned or padded, that have further operations on pixels, or whose crop needs more than 8 MiB
+  /// of scratch. `device` excludes `views`, operations that make several images,
+  /// `Resolution::reduced`, and mixing on workers. If the device finds a sample corrupt or
+  /// doubtful, a worker makes it again. The sample gets the field
   ///     packed  uint8  scalar   1 if the device makes the image
   DecodeOn decode_on = DecodeOn::worker;
   /// Fields of a sample besides its images, made from fields of the record. The default is the
@@ -117,8 +117,9 @@ struct Recipe {
   /// "output" is [width, height]. "like" is "pillow-13" or "pillow-12". "resolution" is "exact" or
   /// "reduced". "decode_on" is "worker" or "device". "interpolation", in "resize" and
   /// "random_resized_crop", is "bilinear", "bicubic", "box", "hamming", "lanczos" or "nearest".
-  /// "on", in "random_horizontal_flip", is "worker" or "device". "targets" has for each field "is"
-  /// ("mask", "boxes", "keypoints", "values" or "stored") and the members of that target's struct:
+  /// "on", in "random_horizontal_flip", is "worker" or "device". "targets" has an object for each
+  /// field. Its key "is" states the kind of target: "mask", "boxes", "keypoints", "values" or
+  /// "stored". Its other keys are the members of that kind's struct:
   ///     {"mask": {"is": "mask", "fill": 255}, "boxes": {"is": "boxes", "format": "xywh"},
   ///      "labels": {"is": "values", "dtype": "int64", "of": "boxes"}}
   /// "views" has for each field the members of `View`:
