@@ -30,7 +30,7 @@ const EpochShare& largest(const StallAccount& account, Counts counts) {
   return found == nullptr ? account.parts.front() : *found;
 }
 
-/// Returns a text such as "; unsure: preparation may be 12.3 ms more or less ...".
+/// Returns a text such as "; the machine was too noisy to be sure (preparation by 12.3 ms): ...".
 std::string unsure_text(const StallAccount& account) {
   std::string parts;
   for (const EpochShare& part : account.parts)
@@ -41,7 +41,8 @@ std::string unsure_text(const StallAccount& account) {
          "): repeat it with more --rounds, or on a quieter machine";
 }
 
-/// Returns the stage of the transform that takes most of the workers' time.
+/// Returns the stage with the largest share of the workers' time: reading or a stage of the
+/// transform. Returns null if no stage took time.
 const StageReport* slowest_stage(const Report& report) {
   const auto slowest = std::ranges::max_element(report.stages, {}, &StageReport::share);
   return slowest == report.stages.end() || slowest->share <= 0 ? nullptr : &*slowest;

@@ -21,7 +21,7 @@
  * Threads: all functions may be called from any thread at once, even with the same handle. If one
  * thread frees a handle while others are in calls with it, the handle's object lives until these
  * calls return. millrace_pipeline_stop ends a millrace_pipeline_next that waits. A thread in a call
- * must not be cancelled. If callbacks need an interpreter, for example, free their pipeline before
+ * must not be cancelled. If callbacks need an interpreter, free the pipeline that calls them before
  * the interpreter ends.
  *
  * Fork: millrace's threads do not run in a child of fork(). The child may make new handles. It may
@@ -71,8 +71,7 @@ enum {
   MILLRACE_SLOTS_HELD = 16       /* only in millrace_error: see millrace_pipeline_next */
 };
 
-/* Description of an error. The message names file, key and value. A message that is too long is
- * truncated. */
+/* Description of an error. The message names file, key and value. Long messages are truncated. */
 typedef struct millrace_error {
   millrace_status status;
   char message[1020];
@@ -156,7 +155,8 @@ MILLRACE_C_API millrace_status millrace_dataset_open_with(const char* path,
                                                           const millrace_open_options* options,
                                                           millrace_dataset** dataset,
                                                           millrace_error* error);
-/* Makes a dataset from callbacks. Copies them and the name. A failed call calls no `free_user`. */
+/* Makes a dataset from callbacks. Copies them and the name. If this call fails, `free_user` is not
+ * called. */
 MILLRACE_C_API millrace_status millrace_dataset_create(const millrace_dataset_callbacks* callbacks,
                                                        millrace_dataset** dataset,
                                                        millrace_error* error);
@@ -165,7 +165,7 @@ MILLRACE_C_API millrace_status millrace_dataset_size(const millrace_dataset* dat
                                                      uint64_t* size, millrace_error* error);
 /* Returns a JSON object with "name", "records" (null for datasets of <millrace/c_stream.h>),
  * "can_restart", "classes", "fields", "files", "fingerprint" (16 hexadecimal digits or null) and
- * "warnings". Replaces each byte of a name that is not UTF-8 by its code, for example "\xe9". */
+ * "warnings". In names, replaces each byte that is not valid UTF-8 by its code, such as "\xe9". */
 MILLRACE_C_API millrace_status millrace_dataset_describe(const millrace_dataset* dataset,
                                                          char** json, millrace_error* error);
 MILLRACE_C_API void millrace_dataset_free(millrace_dataset* dataset);
@@ -250,7 +250,8 @@ typedef struct millrace_raw_field {
   double fill;
 } millrace_raw_field;
 /* Makes a transform that copies fields of records as raw_transform() does. `n_fields` 0 = all
- * fields that `dataset` describes. Otherwise `dataset` is null or has these fields and dtypes. */
+ * fields that `dataset` describes. Otherwise `dataset` may be null; if it describes fields, the
+ * given fields must be among them, with the same dtypes. */
 MILLRACE_C_API millrace_status millrace_transform_raw(const millrace_dataset* dataset,
                                                       const millrace_raw_field* fields,
                                                       size_t n_fields,
@@ -264,8 +265,7 @@ millrace_transform_create(const millrace_transform_callbacks* callbacks,
 /* Returns the fields of the samples: a JSON list of objects with "name", "dtype", "shape",
  * "variable". For an image transform, the list gives the label's dtype as int64. A pipeline leaves
  * the label out if the dataset has no labels. If labels are texts, the pipeline makes the label
- * uint8 of variable length. millrace_batch_fields() returns the names of a batch's actual
- * fields. */
+ * uint8 of variable length. millrace_batch_fields() returns the names of a batch's fields. */
 MILLRACE_C_API millrace_status millrace_transform_fields(const millrace_transform* transform,
                                                          char** json, millrace_error* error);
 MILLRACE_C_API void millrace_transform_free(millrace_transform* transform);
@@ -319,8 +319,8 @@ MILLRACE_C_API millrace_status millrace_pipeline_create(const millrace_pipeline_
  * returns MILLRACE_SLOTS_EXHAUSTED if live batches hold every slot. If they hold every slot when a
  * timeout expires, the result is MILLRACE_TIMEOUT and `error->status` is MILLRACE_SLOTS_HELD.
  *
- * The run continues after MILLRACE_TIMEOUT, MILLRACE_SLOTS_EXHAUSTED, and MILLRACE_INVALID_ARGUMENT
- * if an argument was wrong. Any other failure ends the run; later calls return it again. */
+ * The run continues after MILLRACE_TIMEOUT and MILLRACE_SLOTS_EXHAUSTED, and if an argument of this
+ * call is invalid. Any other failure ends the run; later calls return it again. */
 MILLRACE_C_API millrace_status millrace_pipeline_next(millrace_pipeline* pipeline, uintptr_t stream,
                                                       double timeout_seconds,
                                                       millrace_batch** batch,
@@ -376,9 +376,9 @@ MILLRACE_C_API millrace_status millrace_batch_field(const millrace_batch* batch,
 MILLRACE_C_API millrace_status
 millrace_batch_field_versioned(const millrace_batch* batch, const char* name, int32_t read_only,
                                struct DLManagedTensorVersioned** tensor, millrace_error* error);
-/* Destroys a Python capsule that holds a tensor of either call above under DLPack's name. Calls the
- * tensor's deleter unless a consumer has renamed the capsule. Keeps a pending exception. The caller
- * must hold the GIL. Does nothing in a process without Python. */
+/* Destructor of a Python capsule named "dltensor" or "dltensor_versioned", which holds a tensor
+ * of a function above. Calls the tensor's deleter unless a consumer has renamed the capsule. Keeps
+ * a pending exception. The caller must hold the GIL. Does nothing in a process without Python. */
 MILLRACE_C_API void millrace_capsule_free(void* capsule);
 /* Returns the names of the batch's fields, in order, as a JSON list of texts. */
 MILLRACE_C_API millrace_status millrace_batch_fields(const millrace_batch* batch, char** json,

@@ -81,10 +81,11 @@ struct BenchResult {
   /// Share of the time, 0 to 1, between the end of each step and the start of the next one. Nullopt
   /// without a step, or if the device cannot measure times.
   std::optional<double> device_idle{};
-  /// Mean time of a step. On a device that does not copy, the workers run at the same time.
+  /// Mean time of a step. On a device that does not copy, workers use the same processors during a
+  /// step, so they may make it longer.
   std::optional<double> step_ms{};
-  /// 1 - (time of the same steps on a batch that is already on the device) / (time of the measured
-  /// steps).
+  /// Share of the time that the loader costs: 1 - (mean time of the same step on a batch that is
+  /// already on the device) / (mean of `batch_ms`). Noise can make it negative.
   std::optional<double> idle_by_synthetic{};
   /// `device_idle` of the same steps on a batch that is already on the device: the lowest value
   /// that any loader can reach.
@@ -96,8 +97,8 @@ struct BenchResult {
   double consumer_us = 0;
   /// Processor time of all threads of the process.
   double cpu_seconds = 0;
-  /// Share of the machine's processor time, 0 to 1, that other programs took while no processor was
-  /// free.
+  /// Share of the machine's processor time, 0 to 1, that other programs and virtual machines took.
+  /// It is 0 if more than 5% of that time was unused, or if that time is less than a second.
   double disturbed = 0;
   /// Conditions that make the result less reliable, a sentence each.
   std::vector<std::string> warnings{};
@@ -190,8 +191,9 @@ struct TuneResult {
 ///   smallest setting that feeds the step: the device is idle for at most 2% of the time, with 95%
 ///   confidence.
 /// - On any other device the step and the workers share the processors, so more workers may make
-///   the step slower. `tune` takes the fewest workers, then the smallest prefetch, that lose at
-///   most 5% of the best throughput with statistical certainty.
+///   the step slower. `tune` takes the fewest workers whose throughput is, with statistical
+///   certainty, at most 5% below the best. If the runs do not decide, the limit is 10%. Then `tune`
+///   takes the smallest prefetch, with a limit of 5%.
 /// `workload.pipeline.runtime` is ignored. Throws the same errors as `bench`.
 TuneResult tune(const Workload& workload, const TuneOptions& options = {});
 
