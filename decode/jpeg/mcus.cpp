@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compiled once for each instruction set (Highway's foreach_target.h), since newer ones have faster
-// shifts: each value waits for the shift by the length of the value before. The targets from AVX2
-// on have these shifts, and AVX-512 adds nothing.
+// shifts. Shifts limit the speed: a value can be decoded only after a shift by the previous value's
+// length. The targets from AVX2 on have these shifts, and AVX-512 adds nothing.
 #include "jpeg/mcus.h"
 
 #include <algorithm>

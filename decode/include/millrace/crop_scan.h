@@ -23,8 +23,9 @@ struct CropScan {
 
   /// Adjacent MCUs of one row that can be decoded without the MCUs before them.
   struct Segment {
-    /// Position at which the last MCU ends. `at_point`: at `end_bit`, with `end_predictors`.
-    /// `at_marker`: at most 7 bits before `end_bit`. `unknown`: at `end_bit` or before it.
+    /// Position at which the last MCU ends. `at_point`: exactly at `end_bit`; the predictors there
+    /// must equal `end_predictors`. `at_marker`: at most 7 bits before `end_bit`. `unknown`: at
+    /// `end_bit` or before it.
     enum class End : std::uint16_t { at_point, at_marker, unknown };
 
     /// Offsets of the first MCU and of the end, in bits of the packed scan.

@@ -32,9 +32,9 @@ struct ImageHeader {
   /// colour and alpha.
   int components = 0;
   /// Name of the decoder, such as "libpng" or "libwebp (lossy)". If a JPEG needs libjpeg-turbo, the
-  /// name has the reason: "libjpeg-turbo (arithmetic coding)". If "millrace" finds doubtful
-  /// data, libjpeg-turbo decodes the image instead; `decode` and `check` then change the name to
-  /// "libjpeg-turbo (doubtful data)". The text lives as long as the program.
+  /// name has the reason: "libjpeg-turbo (arithmetic coding)". If the decoder "millrace" finds data
+  /// that is invalid in a scan, libjpeg-turbo decodes the image instead. `decode` and `check` then
+  /// change the name to "libjpeg-turbo (doubtful data)". The text lives as long as the program.
   const char* decoder = "";
   /// Whether `decode` or `check` skipped stray bytes. `decoder` then says so, too:
   /// "millrace (repaired)".
@@ -127,8 +127,8 @@ class ImageDecoder {
   /// Reads the opened image to its end without keeping pixels. Returns a bad status if a decode of
   /// the whole image would. The status is also bad if data is left after the last row, or if the
   /// end of the image is missing. After `use_index` the call makes the index of the whole image.
-  /// The status is then also bad if the given index is not a prefix of this one. May be called
-  /// once per `open`, instead of `decode`.
+  /// If the index given to `use_index` is not the beginning of the whole index, the status is bad.
+  /// May be called once per `open`, instead of `decode`.
   virtual Status check() = 0;
 
   /// Recodes the opened image into `form`, which decodes faster to the same pixels. `open` accepts
@@ -169,7 +169,8 @@ struct ImageInfo : ImageHeader {
   std::optional<std::string> chroma;
   /// 1 to 100, on the scale of libjpeg's `jpeg_set_quality`; nullopt if it is unknown.
   std::optional<int> quality;
-  /// EXIF orientation, 1 to 8, by EXIF or XMP; nullopt if the file does not state one.
+  /// Orientation, 1 to 8, from the EXIF tag, or from XMP if that tag is missing. nullopt if
+  /// neither states one, or if the value is invalid.
   std::optional<int> orientation;
   /// Number of MCUs between restart markers; 0 = no restart markers.
   int restart_interval = 0;
