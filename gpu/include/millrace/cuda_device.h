@@ -88,8 +88,8 @@ class CudaDevice final : public Device {
   bool keeps_host_memory() const override { return true; }
   Memory allocate_device(std::size_t bytes) override;
   /// Makes a stream whose kernels have the lowest priority, which is also the default priority of a
-  /// trainer's streams. With a higher priority, the GPU would keep room free until a whole
-  /// conversion fits.
+  /// trainer's streams. With a higher priority, waiting conversions would get free multiprocessors
+  /// before the trainer's kernels.
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Event> make_event() override;
   /// Makes an event with a timestamp. The first call waits once for the device, to synchronise its
