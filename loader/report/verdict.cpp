@@ -17,13 +17,16 @@ namespace {
 /// the trainer counts as fed if its share of stall time is below the second value.
 constexpr double fed = 0.02;
 constexpr double little_stall = 0.05;
-/// A stage counts as busy all the time if its share of busy time is at least this. For a stream,
-/// the second value applies if no time seems lost and the trainer is busier.
+/// A stage counts as busy all the time if its share of busy time is at least `saturated`. For the
+/// streams of copies and conversions, the limit is `full` if the trainer is busier and no time
+/// seems lost. Time seems lost if the device is known to be idle, or if the trainer stalls or is
+/// ahead.
 constexpr double saturated = 0.85;
 constexpr double full = 0.95;
 /// If the workers' share of time without a processor is above this, the processors bound the run.
 constexpr double short_of_cores = 0.25;
-/// A warning is given if the share is above this.
+/// If the workers' share of time without a processor is above this, a run with stalls gets a
+/// warning.
 constexpr double kept_waiting = 0.1;
 /// A sample is slow if it takes this many times as long as a usual sample.
 constexpr double slow_sample = 10;
@@ -76,7 +79,8 @@ struct Shares {
   double stall;
   double ahead;
   double copy;
-  /// Share of time in which the stream of conversions is busy, with the device stages before them.
+  /// Share of time in which the stream of conversions is busy, with conversions or with the device
+  /// stages before them.
   double stream;
   double trainer;
   std::optional<double> idle;
@@ -336,7 +340,7 @@ Verdict judge(const Report& report, std::optional<double> device_idle) {
   const bool stalls = shares.stalls_matter();
   const bool ahead = shares.ahead >= fed;
   // A slow copy may delay only the trainer's stream, and no call of `next`. A slow conversion
-  // delays copies, and these delay host slots. It then seems that the trainer is ahead.
+  // delays copies, so host slots become free later. `next` counts the wait for them as "ahead".
   const double stream = std::max(shares.copy, shares.stream);
   // Work in progress at the report's end is not counted yet, so shares are uncertain by one batch.
   const double unsure = 1 / static_cast<double>(report.batches);

@@ -27,9 +27,9 @@ struct WriterOptions {
   /// complete. After the replacement the old shards are removed; readers that have them open can
   /// still read them.
   bool overwrite = false;
-  /// Continue after the committed records of an interrupted writer, including one that replaces
-  /// another dataset. Starts from the beginning if the file does not exist. A complete dataset is
-  /// left as it is. Cannot be combined with `overwrite`.
+  /// Continue after the committed records of an interrupted writer, even if that writer was
+  /// replacing another dataset (`overwrite`). Starts from the beginning if the file does not exist.
+  /// A complete dataset is left as it is. Cannot be combined with `overwrite`.
   bool resume = false;
   /// Bytes of records between two commits to storage. Records are held in memory until they are
   /// committed.
@@ -46,8 +46,8 @@ struct WriterOptions {
   /// gets a file of its own. Cannot be combined with `shards`. 0 = no limit.
   std::uint64_t shard_bytes = 0;
   /// Specifications of the fields' values, for `Dataset::field_specs`; `raw_transform` then needs
-  /// no further settings. The records must have these fields. Their bytes are not checked against
-  /// them.
+  /// no further settings. The records must have these fields. The bytes of the fields are not
+  /// compared with dtype and shape.
   std::vector<FieldSpec> field_specs = {};
 };
 

@@ -39,10 +39,10 @@ class Sample {
   /// of `Transform::stages()`; `stage_ns` may be empty. Stage 0 begins now.
   Sample(const SampleSpec& spec, std::span<const Tensor> fields,
          std::span<std::uint64_t> stage_ns = {});
-  /// Makes the sample of a wrapped transform as a part of `outer`, the sample of the transform that
-  /// wraps it. `spec` is the spec of the wrapped transform. `fields` are the fields of `outer` that
-  /// are in `spec`, in the order of `spec`. Stage k of this sample is stage `first_stage` + k of
-  /// `outer`. `outer` enters stage `first_stage` now.
+  /// Makes the sample of a wrapped transform. `outer` is the sample of the transform that wraps it;
+  /// both use the same memory. `spec` is the spec of the wrapped transform. `fields` are the fields
+  /// of `outer` that are in `spec`, in the order of `spec`. Stage k of this sample is stage
+  /// `first_stage` + k of `outer`. `outer` enters stage `first_stage` now.
   Sample(Sample& outer, const SampleSpec& spec, std::span<const Tensor> fields,
          std::size_t first_stage);
   ~Sample();
@@ -62,10 +62,10 @@ class Sample {
   /// inputs (`DeviceStage::packed`). It is aligned to `DeviceStage::input_unit`. The worker then
   /// writes the input to this memory and does not write the field; the last call counts. The result
   /// is empty if the worker must write the field: the device could not make this sample, or the
-  /// batch's other samples leave no room. The room depends on the timing of the workers, so an
-  /// input and a written field must lead to the same sample. An input below `least` bytes counts as
-  /// `least` bytes. This bounds the number of inputs for a stage that needs scratch for each of
-  /// them. Throws `Error` (`invalid_argument`) for another field.
+  /// batch's other samples leave no room. Whether there is room depends on the workers' timing. So
+  /// the device must make from the input the same bytes that the worker would write. An input below
+  /// `least` bytes counts as `least` bytes. This bounds the number of inputs for a stage that needs
+  /// scratch for each of them. Throws `Error` (`invalid_argument`) for another field.
   std::span<std::byte> packed_room(std::size_t field, std::size_t bytes, std::size_t least = 0);
 
   /// Enters stage `stage` of `Transform::stages()`. Stage 0 has begun when `make` is called. Throws
@@ -109,8 +109,9 @@ class Sample {
   /// means that the record has no recoded form; no worker then tries it again. `form` must stay
   /// valid until the sample is given back. The last call counts.
   void keep_recoded(std::span<const std::byte> form);
-  /// Pauses the stage's time until `go_on`, while other samples are made. The time so far is
-  /// divided equally among `shared_by` samples. For `TransformWorker::make_interleaved`.
+  /// Pauses the stage's time until `go_on`, while other samples are made. The time since the
+  /// stage began or went on is divided equally among the `shared_by` samples made in it. For
+  /// `TransformWorker::make_interleaved`.
   void pause(unsigned shared_by = 1);
   void go_on();
 
@@ -150,8 +151,8 @@ class SampleSource {
   virtual ~SampleSource() = default;
   /// Returns the next sample. The worker gives it back by `made` or `failed`; it is valid until
   /// then. The worker may hold up to `Transform::samples_at_once()` samples at a time. Returns null
-  /// if no sample is available now, and at the end. While the worker holds a sample, null does not
-  /// mean the end, because `next` may return that sample again.
+  /// if no sample is available now, and at the end. If the worker then holds samples, it must give
+  /// them back and call `next` again: it may have to make one of them from another record.
   virtual SampleTask* next() = 0;
   /// Gives a sample back to the source, with the `Status` that `make` returned for it. `next` may
   /// return the sample again with another record.

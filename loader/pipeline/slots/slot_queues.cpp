@@ -26,7 +26,7 @@ SlotQueues::SlotQueues(const Run& run, Slots slots, RunMeter meter)
       progress_{run.first, run.first, run.first, run.first, run.begin},
       meter_(std::move(meter)) {
   MutexLock lock(mutex_);
-  // With `epoch_break`, the planning of an epoch begins with the first `next` for it.
+  // With `epoch_break`, `hand_out` opens epochs. An epoch resumed in its middle is opened here.
   if (run_.epoch_break == 0 || run_.first % run_.epoch_break != 0) open_epoch();
   for (const auto& host : slots_.hosts) {
     host->unmade = std::vector<std::atomic<std::size_t>>(run_.micro_batches.count);
@@ -65,7 +65,7 @@ bool SlotQueues::planned(HostSlot& host, Clock::time_point began, unsigned worke
   host.begin_making(run_.micro_batches);
   if (host.micro_batches_unmade == 0) ++progress_.made;
   const Clock::time_point now = Clock::now();
-  host.planned_at = began;  // the batch got its slot then; planning may have waited for a stream
+  host.planned_at = began;  // not `now`: planning may have waited long for a record stream
   meter_.planned(began, now, host.plan.number);
   meter_.note_workers(now, workers);
   unbegun_.fetch_add(host.plan.size, std::memory_order_relaxed);
