@@ -11,7 +11,7 @@ from typing import Any
 
 from . import structs
 from .dataset import Owner, free_owner, report
-from .failures import Failure
+from .failures import Failures
 from .library import Error, Handle, new_handle, text, whole
 from .transform import FORMATS, ITEM_BYTES, FieldSpec, Random
 
@@ -75,7 +75,7 @@ class BatchTransformHandle(Handle):
     kind = "batch_transform"
 
     def __init__(self, handle: int) -> None:
-        self.failures: list[Failure] = []
+        self.failures = Failures()
         self.handle = handle
 
 
@@ -98,7 +98,7 @@ class BatchTransform(BatchTransformHandle):
         fingerprint: int = 0,
     ) -> None:
         specs = [field.struct() for field in fields]
-        failures: list[Failure] = []
+        failures = Failures()
         owner = Owner(run, failures)
         callbacks = structs.BatchTransformCallbacks(
             user=owner.key,

@@ -13,7 +13,7 @@ from ctypes import byref, c_void_p
 from typing import Any, Protocol, Union
 
 from . import structs
-from .failures import Failure, text_of, write
+from .failures import Failure, Failures, text_of, write
 from .library import BadRecord, Error, Handle, json_of, new_handle, text
 
 # Marks of a byte order in formats of buffers.
@@ -73,7 +73,7 @@ class Dataset(Handle):
             no_checksums=not verify_checksums,
             no_notes=not hints,
         )
-        self.failures: list[Failure] = []
+        self.failures = Failures()
         self.handle = new_handle("dataset_open_with", text(path), byref(options))
         self._facts: dict[str, Any] | None = None
 
@@ -87,7 +87,7 @@ class Dataset(Handle):
         `BadRecord` the option `bad_records` decides.
         """
         self = cls.__new__(cls)
-        self.failures = []
+        self.failures = Failures()
         self._facts = None
         owner = Owner(records, self.failures)
         name = type(records).__name__ if name is None else name
@@ -128,7 +128,7 @@ class Dataset(Handle):
         generator always ends the run.
         """
         self = cls.__new__(cls)
-        self.failures, self._facts = [], None
+        self.failures, self._facts = Failures(), None
         owner = Stream(records, self.failures)
         callbacks = structs.StreamCallbacks(
             user=owner.key,
@@ -160,7 +160,7 @@ class Dataset(Handle):
         arguments are those of `from_stream`. Only files can have several epochs.
         """
         self = cls.__new__(cls)
-        self.failures, self._facts = [], None
+        self.failures, self._facts = Failures(), None
         options = one_pass_options(window_records, memory_bytes)
         self.handle = new_handle("dataset_tar_stream", text(path), byref(options))
         return self
@@ -212,7 +212,7 @@ def concat_datasets(parts: Iterable[DatasetLike]) -> Dataset:
     if isinstance(parts, (str, bytes)):
         raise Error("invalid_argument", f"parts is {parts!r}, must be a list of datasets or paths")
     self = Dataset.__new__(Dataset)
-    self.failures, self._facts = [], None
+    self.failures, self._facts = Failures(), None
     self.parts = tuple(dataset_of(part) for part in parts)
     handles = (c_void_p * len(self.parts))(*(part.handle for part in self.parts))
     self.handle = new_handle("dataset_concat", handles, len(self.parts))
@@ -229,7 +229,7 @@ class Owner:
     keys = itertools.count(1)
     all: dict[int, Owner] = {}
 
-    def __init__(self, value: Any, failures: list[Failure]) -> None:
+    def __init__(self, value: Any, failures: Failures) -> None:
         self.value, self.failures = value, failures
         self.key = next(self.keys)
         self.all[self.key] = self
@@ -241,14 +241,13 @@ def report(error: Any, failed: BaseException, owner: Owner, status: int) -> int:
         write(error, text_of(failed))
         return structs.BAD_RECORD
     text = write(error, f"{type(failed).__name__}: {text_of(failed)}")
-    if len(owner.failures) < 64:  # further ones end no run
-        owner.failures.append(Failure(failed, text))
+    owner.failures.append(Failure(failed, text))
     return status
 
 
 def stored(value: Any) -> bytes:
-    """Returns the bytes of a field's value. Raises `TypeError` for numbers that are not integers,
-    and for a foreign byte order."""
+    """Returns the bytes of a field's value. Raises `TypeError` for scalars that are not integers,
+    for a foreign byte order and for values without a buffer."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, str):
@@ -258,9 +257,16 @@ def stored(value: Any) -> bytes:
         return struct.pack("<q", value.__index__())
     if isinstance(value, (float, complex)) or (hasattr(value, "dtype") and shape == ()):
         raise TypeError(
-            f"{value!r} is a number, but not an integer; give an integer, an array or its bytes"
+            f"{value!r} is of type {type(value).__name__}, not an integer; give an integer, an"
+            " array or its bytes"
         )
-    view = memoryview(value)
+    try:
+        view = memoryview(value)
+    except TypeError:
+        raise TypeError(
+            f"a {type(value).__name__} gives no bytes; give bytes, a text, an integer or an array,"
+            " such as a tensor's .numpy()"
+        ) from None
     if any(mark in FOREIGN_ORDER for mark in view.format):
         raise TypeError(f"the array has a foreign byte order (its format is {view.format!r})")
     return view.tobytes()

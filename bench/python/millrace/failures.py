@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,13 @@ ENOUGH = 32
 class Failure(NamedTuple):
     exception: BaseException
     text: str  # written into the callback's error
+
+
+class Failures(deque[Failure]):
+    """The latest failures of a callback's owner. Older ones have ended earlier runs."""
+
+    def __init__(self) -> None:
+        super().__init__(maxlen=64)
 
 
 def text_of(failed: BaseException) -> str:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Union
 
 from . import structs
 from .dataset import Dataset, Owner, free_owner, report
-from .failures import Failure
+from .failures import Failures
 from .library import FUNCTIONS, Error, Handle, finite_json, json_of, new_handle, text, whole
 
 # A preset's name, a recipe as JSON text or as a dictionary, or the path of a file with one.
@@ -64,7 +64,7 @@ class TransformHandle(Handle):
     kind = "transform"
 
     def __init__(self, handle: int) -> None:
-        self.failures: list[Failure] = []
+        self.failures = Failures()
         self.handle = handle
 
     @property
@@ -244,7 +244,7 @@ class Transform(TransformHandle):
     ) -> None:
         fields = field_list(fields)
         specs = [field.struct() for field in fields]
-        failures: list[Failure] = []
+        failures = Failures()
         owner = Owner((fields, make), failures)
         callbacks = structs.TransformCallbacks(
             user=owner.key,

@@ -88,8 +88,10 @@ class DatasetTest(unittest.TestCase):
         import numpy
 
         for value, message in [
-            (2.0, "is a number, but not an integer"),
-            (numpy.float64(2), "is a number, but not an integer; give an integer"),
+            (2.0, "2.0 is of type float, not an integer"),
+            (numpy.float64(2), "is of type float64, not an integer; give an integer"),
+            (numpy.zeros(1, "i8,i8")[0], "is of type void, not an integer"),
+            ([2], "a list gives no bytes; give bytes, .* or an array, such as a tensor's"),
             (numpy.array(2.0), "only integer"),
             (numpy.array([2], ">i8"), "the array has a foreign byte order .its format is '>q'"),
             (memoryview(numpy.array([2], ">i8")), "a foreign byte order"),
@@ -112,6 +114,16 @@ class DatasetTest(unittest.TestCase):
         self.assertEqual(raised.exception.code, "io")
         with self.assertRaisesRegex(millrace.Error, "out of paper"):
             next(train)
+
+    def test_the_latest_exceptions_are_kept(self):
+        failing = Failing(None)
+        dataset = millrace.Dataset.from_records(failing)
+        for number in range(70):
+            failing.failure = ValueError(f"failure {number} of many")
+            with self.assertRaises(millrace.Error) as raised:
+                next(loader(dataset))
+            self.assertIs(raised.exception.__cause__, failing.failure)
+        self.assertLessEqual(len(dataset.failures), 64)
 
     def test_an_exception_without_a_text_is_reported_by_its_type(self):
         for kind, code in ((ValueError, "io"), (millrace.BadRecord, "bad_record")):
