@@ -319,8 +319,8 @@ MILLRACE_C_API millrace_status millrace_pipeline_create(const millrace_pipeline_
  * returns MILLRACE_SLOTS_EXHAUSTED if live batches hold every slot. If they hold every slot when a
  * timeout expires, the result is MILLRACE_TIMEOUT and `error->status` is MILLRACE_SLOTS_HELD.
  *
- * The run continues after MILLRACE_TIMEOUT and MILLRACE_SLOTS_EXHAUSTED, and if an argument of this
- * call is invalid. Any other failure ends the run; later calls return it again. */
+ * The run continues after MILLRACE_TIMEOUT, MILLRACE_SLOTS_EXHAUSTED, an invalid argument of this
+ * call, or a lack of memory for the new handle. Any other failure ends the run. */
 MILLRACE_C_API millrace_status millrace_pipeline_next(millrace_pipeline* pipeline, uintptr_t stream,
                                                       double timeout_seconds,
                                                       millrace_batch** batch,
