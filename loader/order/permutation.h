@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-/// Derives a key from another key and a number. The result reveals neither of them.
+/// Derives a key from another key and a number. The result alone reveals neither of them.
 std::uint64_t derived_key(std::uint64_t key, std::uint64_t number);
 
 /// A keyed permutation of 0 .. size - 1 with O(1) memory: a Feistel network with cycle walking. The
