@@ -65,7 +65,7 @@ using V32 = hn::Vec<D32>;
 constexpr std::size_t vector_bytes = hn::MaxLanes(D8());
 constexpr std::size_t blocks = vector_bytes / 16;
 static_assert(vector_bytes % 16 == 0);
-/// Rows that one step makes: two vectors, which share the loads of their weights.
+/// Number of rows that one step makes: two vectors of `blocks` rows. Both use the loaded weights.
 constexpr std::size_t step_rows = 2 * blocks;
 static_assert(pass_rows % step_rows == 0);
 
@@ -121,7 +121,8 @@ struct Sums {
   }
 };
 
-/// Returns the values of four vectors as bytes, block by block in their order, clamped to 0 .. 255.
+/// Returns the values as bytes, clamped to 0 .. 255. Each block of the result has the four values
+/// of that block of `a`, then those of `b`, `c` and `d`.
 HWY_INLINE V8 bytes_of(V32 a, V32 b, V32 c, V32 d) {
   const V16 ab = hn::ReorderDemote2To(D16(), a, b);
   const V16 cd = hn::ReorderDemote2To(D16(), c, d);
@@ -134,8 +135,8 @@ struct PixelSums {
   V32 second;
 };
 
-/// Sums one pixel. `fixed` is the number of pairs; 0 if it is known at run time only. Advances
-/// `weights`.
+/// Sums one pixel. `fixed` is the number of pairs of weights. If `fixed` is 0, `any_pairs` is the
+/// number. Advances `weights`.
 template <int fixed>
 HWY_INLINE PixelSums sum_pixel(int begin, const std::int32_t*& weights, int any_pairs,
                                const std::uint8_t* const (&rows)[step_rows]) {

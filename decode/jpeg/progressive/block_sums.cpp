@@ -19,7 +19,8 @@ namespace millrace::jpeg {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// For each mask bit of a block, the offset of its coefficient in a group.
+/// For each bit of a block's mask, the offset of the bit's coefficient in a `BlockGroup`. The
+/// highest bit belongs to the first coefficient in zigzag order.
 constexpr std::array<std::uint8_t, 64> offsets_of_bits = [] {
   std::array<std::uint8_t, 64> offsets = zigzag_offsets;
   std::ranges::reverse(offsets);
@@ -53,7 +54,8 @@ HWY_INLINE hn::Mask<D16> lanes_of(const std::uint64_t& mask, std::size_t bit) {
   return hn::LoadMaskBits(D16(), reinterpret_cast<const std::uint8_t*>(&mask) + bit / 8);
 }
 
-/// Returns the coefficients from `bit` on, in the order of the bits.
+/// Returns the coefficients of the mask bits `bit` to `bit` + `lanes` - 1. The refinement bits are
+/// added to the values of the first scan, or subtracted from negative ones.
 HWY_INLINE V16 sums_of(const std::int16_t* values, const std::uint64_t* masks,
                        std::size_t mask_count, std::size_t bit) {
   const D16 d;

@@ -15,10 +15,11 @@
 
 // The interface of a device: memory, streams and events.
 //
-// Threads: all methods may be called from any thread at once. Only one thread at a time may record
-// an event. Lifetimes: memory that a stream's work uses must not be freed before the stream has
-// finished that work. A device outlives its streams, events and memory. Their destructors must not
-// wait for other work of the device, because pipelines destroy them in calls with a time limit.
+// Threads: all methods may be called from any thread at once. However, two threads must not record
+// the same event at once. Lifetimes: memory that a stream's work uses must not be freed before the
+// stream has finished that work. A device outlives its streams, events and memory. Their
+// destructors must not wait for other work of the device, because pipelines destroy them in calls
+// with a time limit.
 
 namespace MILLRACE_API millrace {
 
@@ -115,8 +116,8 @@ class Device {
   virtual std::string name() const = 0;
   /// The device whose memory `allocate_device` returns; the host by default.
   virtual DeviceId id() const { return {}; }
-  /// Whether batches are copied to memory of the device. If false, batches are handed out in their
-  /// host slots, unless they are converted.
+  /// Whether batches are copied to memory of `allocate_device`. If false, batches are handed out in
+  /// their host slots. With `PipelineOptions::conversion` they are always copied.
   virtual bool copies() const = 0;
   /// Allocates page-aligned host memory that the device copies from at full speed (pinned). Its
   /// pages lie on `node` if the system allows.

@@ -39,9 +39,9 @@ const char* to_string(ErrorCode code);
 class Error : public std::runtime_error {
  public:
   /// `stage` is the pipeline stage that failed ("plan", "read", "decode", "upload" ...); empty
-  /// outside a pipeline. `record` is the affected record, if there is one. `reason` is the cause
-  /// alone, for messages that begin with the name of a file or a record; it is the whole message by
-  /// default.
+  /// outside a pipeline. `record` is the affected record, if there is one. `reason` is the message
+  /// without the names of file and record, for callers that show these themselves. By default it is
+  /// the whole message.
   Error(ErrorCode code, const std::string& message, std::string stage = {},
         std::optional<std::uint64_t> record = {}, const std::string& reason = {})
       : std::runtime_error(message),

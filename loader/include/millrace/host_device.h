@@ -29,8 +29,8 @@ struct StepStatistics {
 };
 
 /// A stream without a GPU: a queue with a thread of its own. A copy is made when the stream reaches
-/// it. A step takes its duration without keeping a core busy. An event is complete when the stream
-/// has passed it.
+/// it. During a step (`step`) the stream's thread sleeps. An event is complete when the stream has
+/// passed it.
 ///
 /// The stream keeps a clock of its own. Work starts at the latest of three times: the end of the
 /// work before it, its enqueueing, and the events it waits for. A step ends exactly its duration
@@ -49,7 +49,7 @@ class HostStream final : public Stream {
   void copy(void* destination, const void* source, std::size_t bytes) override;
   void copy_on_device(void* destination, const void* source, std::size_t bytes) override;
   void copy_to_host(void* destination, const void* source, std::size_t bytes) override;
-  /// Runs every kind of work by its reference, `run_on_host`.
+  /// Enqueues a call of the work's reference implementation, `run_on_host`.
   void launch(const DeviceWork& work) override;
   void record(Event& event) override;
   void wait(const Event& event) override;

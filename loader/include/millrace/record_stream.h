@@ -82,7 +82,8 @@ class RecordStream {
 
  private:
   friend class StreamWindows;
-  /// Set by the reading thread for the time of a run.
+  /// Flag of the run that reads this stream: whether it has ended. Null while no run reads. Set by
+  /// the reading thread (`StreamWindows::read`).
   const std::atomic<bool>* run_ended_ = nullptr;
 };
 

@@ -83,7 +83,7 @@ class Sampler {
   Order order_;
   std::uint64_t records_;
   std::uint64_t seed_;
-  /// Tables of the order's weights, in the same order.
+  /// One table for each set of weights of a `weighted` order, ascending by first epoch.
   std::vector<EpochTable> tables_;
   std::shared_ptr<const OrderMode> mode_;
   std::uint64_t epoch_size_;

@@ -29,9 +29,9 @@ struct State {
   /// Number of samples of the global sequence (all ranks, all epochs) before the next batch. An
   /// epoch has `Sampler::epoch_size()` positions, even if its last batch is dropped.
   std::uint64_t position = 0;
-  /// For a one-pass dataset: index in the epoch of the first record of the shuffle window at
-  /// `position`. Resuming skips the records before it. No value means that the epoch is read from
-  /// its beginning.
+  /// For a one-pass dataset: number of the first record in the shuffle window that contains
+  /// `position`. Records are counted from 0 in each epoch. Resuming skips the records before the
+  /// window. No value means that the epoch is read from its beginning.
   std::optional<std::uint64_t> window{};
   /// `Sampler::hash` in the epoch of `position`. It identifies the order, the weights in force in
   /// that epoch, and the number of records.
@@ -67,8 +67,8 @@ struct State {
 };
 
 /// Lists the reasons why a run with the state `now` cannot continue at `then`, one sentence each;
-/// empty if it can. Positions may differ. `transform` is the text that `Transform::fingerprint_of`
-/// returns.
+/// empty if it can. Positions may differ. `transform` is the word for the transform in these
+/// sentences, such as "recipe" (`Transform::fingerprint_of`).
 std::vector<std::string> state_differences(const State& then, const State& now,
                                            const std::string& transform = "transform");
 /// Lists the members that were not compared because one of the two states does not have them, one

@@ -14,8 +14,8 @@
 
 namespace MILLRACE_API millrace {
 
-/// The data caches of one level in a whole NUMA node, including processors that the process may not
-/// use.
+/// The data caches of one level in a NUMA node. Caches of processors that this process may not use
+/// count, too.
 struct CacheLevel {
   unsigned level = 1;
   /// Size of one cache.
@@ -69,8 +69,8 @@ struct Topology {
   unsigned machine_cpus = 0;
   unsigned cpuset_cpus = 0;
   unsigned affinity_cpus = 0;
-  /// Whether the parent process may run on other processors. If false, this process has not been
-  /// bound separately.
+  /// Whether the affinities of this process and of its parent differ within the cpuset. If false,
+  /// this process has not been bound separately. True if the parent's affinity is unknown.
   bool bound_apart = true;
   /// The control group's quota in processors.
   std::optional<double> quota{};

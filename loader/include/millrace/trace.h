@@ -59,8 +59,8 @@ struct TraceOptions {
   /// span takes 40 bytes and a value 16, allocated when it is added.
   std::size_t max_events = std::size_t{1} << 22;
   /// Keep the newest events instead of the first: a lane that gets a new event drops its oldest
-  /// one. A lane without events keeps its first one even beyond `max_events`. Use this option to
-  /// trace the end of a long run.
+  /// one. A lane without events keeps the new one all the same, so the total can exceed
+  /// `max_events` by one event per lane. Use this option to trace the end of a long run.
   bool keep_newest = false;
   /// Names of the lanes to record; empty = all lanes.
   std::vector<std::string> lanes{};
@@ -130,8 +130,8 @@ class Trace {
   /// object whose "traceEvents" contain:
   /// - for each span a complete event ("X"), and for each value a counter event ("C");
   /// - metadata ("M") with the names;
-  /// - for each batch a flow ("s", "t", "f") from plan to step. In each category the flow goes
-  ///   through the batch's last span.
+  /// - for each batch a flow ("s", "t", "f") from plan to step. It links one span of each category:
+  ///   the batch's span that ends last.
   /// Process and threads have the operating system's numbers; other lanes have higher numbers.
   /// Times are in microseconds since the trace began. "otherData" has the time when the trace
   /// began, in nanoseconds on two clocks: CLOCK_MONOTONIC (Nsight's and perf's clock) and

@@ -26,7 +26,7 @@ SlotQueues::SlotQueues(const Run& run, Slots slots, RunMeter meter)
       progress_{run.first, run.first, run.first, run.first, run.begin},
       meter_(std::move(meter)) {
   MutexLock lock(mutex_);
-  // With `epoch_break`, `hand_out` opens epochs. An epoch resumed in its middle is opened here.
+  // If a run with `epoch_break` begins at the start of an epoch, `hand_out` calls `open_epoch`.
   if (run_.epoch_break == 0 || run_.first % run_.epoch_break != 0) open_epoch();
   for (const auto& host : slots_.hosts) {
     host->unmade = std::vector<std::atomic<std::size_t>>(run_.micro_batches.count);

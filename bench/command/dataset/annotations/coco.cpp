@@ -25,7 +25,8 @@ static_assert(std::endian::native == std::endian::little);
 constexpr std::size_t numbers_of_a_box = 4;
 constexpr std::size_t numbers_of_a_keypoint = 3;
 constexpr std::size_t most_keypoints = 1000;
-/// Maximal bytes of all fields of one image, since a few bytes of JSON can make large fields.
+/// Maximal bytes of all boxes of one image. Without this limit a short file could need much memory,
+/// because boxes without keypoints get zeros.
 constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
 /// An annotation, kept until all images and categories are known. Its index in the list is its
