@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
+import re
 import struct
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -246,15 +247,19 @@ def report(error: Any, failed: BaseException, owner: Owner, status: int) -> int:
 
 
 def stored(value: Any) -> bytes:
-    """Returns the bytes of a field's value. Raises `TypeError` for scalars that are not integers,
-    for a foreign byte order and for values without a buffer."""
+    """Returns the bytes of a field's value. Raises `OverflowError` for an integer that is not an
+    int64. Raises `TypeError` for other scalars, for a foreign byte order, for Python objects and
+    for values without a buffer."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, str):
         return value.encode()
     shape = getattr(value, "shape", ())
     if hasattr(value, "__index__") and shape == ():
-        return struct.pack("<q", value.__index__())
+        number = value.__index__()
+        if not -(2**63) <= number < 2**63:
+            raise OverflowError(f"{number:#x} does not fit into an int64")
+        return struct.pack("<q", number)
     if isinstance(value, (float, complex)) or (hasattr(value, "dtype") and shape == ()):
         raise TypeError(
             f"{value!r} is of type {type(value).__name__}, not an integer; give an integer, an"
@@ -267,7 +272,10 @@ def stored(value: Any) -> bytes:
             f"a {type(value).__name__} gives no bytes; give bytes, a text, an integer or an array,"
             " such as a tensor's .numpy()"
         ) from None
-    if any(mark in FOREIGN_ORDER for mark in view.format):
+    types = re.sub(":[^:]*:", "", view.format)  # without the names of a structure's fields
+    if "O" in types:
+        raise TypeError(f"the array has Python objects (its format is {view.format!r})")
+    if any(mark in FOREIGN_ORDER for mark in types):
         raise TypeError(f"the array has a foreign byte order (its format is {view.format!r})")
     return view.tobytes()
 

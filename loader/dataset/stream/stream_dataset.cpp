@@ -82,7 +82,7 @@ std::string StreamDataset::key(std::uint64_t index) const {
       if (const auto held = current->find(index); !held->record.key.empty())
         return one_line(held->record.key);
   } catch (const Error&) {
-    // The record is no longer in memory.
+    // The record has left the windows, so its key is unknown.
   }
   return Dataset::key(index);
 }

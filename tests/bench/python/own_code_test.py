@@ -91,16 +91,21 @@ class DatasetTest(unittest.TestCase):
             (2.0, "2.0 is of type float, not an integer"),
             (numpy.float64(2), "is of type float64, not an integer; give an integer"),
             (numpy.zeros(1, "i8,i8")[0], "is of type void, not an integer"),
+            (2**63, "0x8000000000000000 does not fit into an int64"),
+            (-(2**63) - 1, "-0x8000000000000001 does not fit into an int64"),
             ([2], "a list gives no bytes; give bytes, .* or an array, such as a tensor's"),
             (numpy.array(2.0), "only integer"),
             (numpy.array([2], ">i8"), "the array has a foreign byte order .its format is '>q'"),
             (memoryview(numpy.array([2], ">i8")), "a foreign byte order"),
+            (numpy.array([2], object), "the array has Python objects .its format is 'O'"),
+            (numpy.zeros(1, [("a", "i4"), ("b", object)]), "the array has Python objects"),
         ]:
             records = [{"image": Images()[0]["image"], "label": value}] * 4
             with self.subTest(repr(value)):
                 with self.assertRaisesRegex(millrace.Error, message):
                     next(loader(records))
-        for value in (numpy.array(2, ">i8"), numpy.int8(2), numpy.array([2], "<i8")):
+        named = numpy.array([(2,)], [("<O>", "<i8")])
+        for value in (numpy.array(2, ">i8"), numpy.int8(2), numpy.array([2], "<i8"), named):
             records = [{"image": Images()[0]["image"], "label": value}] * 4
             self.assertEqual(labels(next(loader(records))), [2] * 4)
 
