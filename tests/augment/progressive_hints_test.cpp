@@ -33,9 +33,9 @@ class ProgressiveHints : public ::testing::Test {
   }
 
   /// The images of all batches. A run has a runtime of its own, and so its own hints.
-  std::vector<std::byte> run(const Recipe& recipe, std::size_t index_bytes) {
+  std::vector<std::byte> run(const Recipe& recipe, std::size_t index_bytes, unsigned workers = 2) {
     options_.index_bytes = index_bytes;
-    options_.runtime = make_runtime({.workers = 2});
+    options_.runtime = make_runtime({.workers = workers});
     Pipeline pipeline(dataset_, image_transform(recipe), std::make_shared<HostDevice>(), options_);
     std::vector<std::byte> bytes;
     while (const Batch batch = pipeline.next()) {
@@ -58,6 +58,10 @@ TEST_F(ProgressiveHints, ChangeNoBitOfAnyEpoch) {
   const std::vector<std::byte> plain = run(recipe, 0);
   EXPECT_EQ(report_.memory.index_bytes, 0U);
   EXPECT_EQ(run(recipe, 1'000'000), plain);
+  EXPECT_EQ(report_.decoders.at("millrace (progressive)"), 3 * records);
+
+  // One worker stores the hint of an image before it decodes the image for the next epoch.
+  EXPECT_EQ(run(recipe, 1'000'000, 1), plain);
   EXPECT_GT(report_.memory.index_bytes, 100 * records);
   EXPECT_GE(report_.cache.hinted.samples, 2 * records);
   EXPECT_EQ(report_.decoders.at("millrace (progressive)"), 3 * records);
