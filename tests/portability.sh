@@ -13,9 +13,9 @@
 # warnings, and the tests of decode/, augment/, orders and packed datasets and the digests run under
 # qemu-user.
 #
-# --no-tests leaves out the tests. --compilers compiles library, command, examples and tests with
-# each GCC from 11 and each clang from 14 that the system has. Warnings are errors. It neither links
-# nor runs them.
+# --no-tests leaves out the tests. --compilers compiles library, command and examples with each GCC
+# from 11 and each clang from 14 that the system has. Warnings are errors. It neither links nor runs
+# them.
 #
 # Needs root (for chroot), debootstrap and Debian's packages. A second run goes on with the same
 # folder, so only what changed is built again.
@@ -174,7 +174,9 @@ fi
 cat >"$project/build/compile.sh" <<'SCRIPT'
 set -euo pipefail
 folder=build/compilers/$1
-cmake --preset release -B "$folder" -DCMAKE_CXX_COMPILER="$1" -DMILLRACE_WERROR=ON
+# GCC finds variables without a value only if it optimises. -O1 compiles in half of -O3's time.
+cmake --preset release -B "$folder" -DCMAKE_CXX_COMPILER="$1" -DMILLRACE_WERROR=ON \
+  -DMILLRACE_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG"
 # Objects alone: linking finds no warnings.
 ninja -C "$folder" -t targets all | sed -nE 's/^(.*\.o): CXX_COMPILER.*/\1/p' |
   xargs ninja -C "$folder" --quiet
