@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -123,7 +124,7 @@ class TarStream final : public RecordStream {
   bool only_files_ = true;
   Interrupter interrupter_;
   std::size_t next_tar_ = 0;
-  std::optional<StreamedTar> tar_;
+  std::unique_ptr<StreamedTar> tar_;
   /// The fields that records must have; nullopt before the first good sample.
   std::optional<TarFields> needed_;
   /// The current sample.
@@ -140,7 +141,7 @@ bool TarStream::has_sample() {
   while (!tar_ || !tar_->has_member()) {
     if (next_tar_ == tars_.size()) return false;
     tar_.reset();  // closes the previous file first
-    tar_.emplace(tars_[next_tar_++], interrupter_);
+    tar_ = std::make_unique<StreamedTar>(tars_[next_tar_++], interrupter_);
   }
   return true;
 }
