@@ -80,7 +80,8 @@ std::vector<Outcome> opened(const std::filesystem::path& path) {
   std::vector<Outcome> outcomes;
   for (std::uint64_t index = 0; index < dataset->size(); ++index)
     outcomes.push_back(outcome_of([&](Outcome& into) {
-      for (const RecordField& field : reader->read(index).fields())
+      const Record record = reader->read(index);
+      for (const RecordField& field : record.fields())
         into.fields[std::string(field.name)] = text_of(field.bytes);
     }));
   return outcomes;
