@@ -220,8 +220,7 @@ void add_memory(Figures& figures, const BenchResult& result) {
   figures.key("pinned_mb", megabytes(report.memory.pinned_bytes));
   figures.key("device_mb", megabytes(report.memory.device_bytes));
   figures.key("staging_mb", megabytes(report.memory.staging_bytes));
-  figures.add("index_mb", "index noted of images", "{:.1f} MB",
-              megabytes(report.memory.index_bytes));
+  figures.add("index_mb", "record hints", "{:.1f} MB", megabytes(report.memory.index_bytes));
   figures.key("cache_mb", megabytes(report.memory.cache_bytes));
   figures.key("cache_hits", report.cache.hits);
   figures.key("cache_misses", report.cache.misses);

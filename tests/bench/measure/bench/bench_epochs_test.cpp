@@ -72,7 +72,7 @@ TEST_F(BenchEpochs, TakeImagesFromMemoryWhereTheyAreTheSame) {
 TEST_F(BenchEpochs, AreSaidToPeople) {
   const Result result = bench({"--epochs", "2", "--batch-size", "16", "--size", "48"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  for (const char* text : {"samples/s of each epoch", "index noted of images", "6 batches in"})
+  for (const char* text : {"samples/s of each epoch", "record hints", "6 batches in"})
     EXPECT_THAT(result.out, HasSubstr(text));
 }
 
