@@ -111,12 +111,12 @@ std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options = {});
 
 /// Stores record hints in a file beside each file of a dataset: all hints that the pipelines of
 /// `runtime` have made for it so far (`Sample::keep_hint`). Later calls of `open_dataset` find them
-/// there. Records without a new hint keep their stored hint. Returns the number of records with a
-/// hint. Pipelines may run during the call. The dataset must have been opened with
-/// `OpenOptions::verify_checksums`, because image transforms bind a hint to the record's checksum.
-/// Throws `Error`: `invalid_argument` for a dataset that does not consist of files, or whose files
-/// were replaced meanwhile; `already_exists` while another writer writes the same hints, or if a
-/// file of another kind has their name; `io`.
+/// there. Other records keep the hint that the dataset has (`Dataset::stored_hint`). Returns the
+/// number of records with a hint. Pipelines may run during the call. Image transforms bind a hint
+/// to the record's stored checksum. Throws `Error`: `invalid_argument` if the checksums are not
+/// compared (`OpenOptions::verify_checksums`), for a dataset that does not consist of files, or if
+/// they were replaced meanwhile; `already_exists` while another writer writes the same hints, or if
+/// a file of another kind has their name; `io`.
 std::uint64_t save_hints(const std::shared_ptr<const Dataset>& dataset, Runtime& runtime);
 
 }  // namespace millrace

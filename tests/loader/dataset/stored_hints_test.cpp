@@ -301,5 +301,20 @@ TEST_F(StoredHints, AreThoseOfRecordsWithoutANewerOne) {
   EXPECT_EQ(stored_hint(*open_dataset(path_), 3).size(), hint_of(3).size() + 2);
 }
 
+// They would replace hints that are bound to the checksums by others that no later run can use.
+TEST_F(StoredHints, AreNotSavedWithoutTheirChecksums) {
+  write_hints(write(path_));
+  const auto runtime = make_runtime({.workers = 1});
+  const auto compared = open_dataset(path_);
+  const auto unchecked = open_dataset(path_, {.verify_checksums = false});
+  for (const auto& dataset : {unchecked, concat_datasets({compared, unchecked})}) {
+    const Error error = error_of([&] { (void)save_hints(dataset, *runtime); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.what(), HasSubstr(path_.string()));
+    EXPECT_THAT(error.what(), HasSubstr("OpenOptions::verify_checksums"));
+  }
+  expect_hints(*open_dataset(path_));
+}
+
 }  // namespace
 }  // namespace millrace
