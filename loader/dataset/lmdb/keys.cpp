@@ -13,6 +13,9 @@ bool is_control(char c) {
   return byte < 0x20 || byte == 0x7F;
 }
 
+/// Returns whether text does not contain this byte. UTF-8 lacks 0xFF, and negative numbers have it.
+bool is_outside_text(char c) { return is_control(c) || static_cast<unsigned char>(c) == 0xFF; }
+
 std::string_view without_end(std::string_view key) {
   // Programs in C often include the terminating zero in the key's length.
   if (key.ends_with('\0')) key.remove_suffix(1);
@@ -60,7 +63,7 @@ bool are_numbers(std::span<const std::string> some) {
   return (length == 4 || length == 8) &&
          std::ranges::all_of(some, [&](const auto& one) { return one.size() == length; }) &&
          std::ranges::any_of(some, [](const auto& one) {
-           return std::ranges::any_of(without_end(one), is_control);
+           return std::ranges::any_of(without_end(one), is_outside_text);
          });
 }
 

@@ -64,6 +64,24 @@ TEST(LabelValues, ByteOrderIsThatOfTheMajority) {
     EXPECT_EQ(read_again<std::int64_t>(longest, is_little_endian), longest) << is_little_endian;
 }
 
+TEST(LabelValues, NegativeNumbersDifferFromText) {
+  for (const std::vector<std::int64_t>& labels :
+       {std::vector<std::int64_t>{-1, -1, -1}, {-1}, {-2, -1, -2}})
+    for (const bool is_little_endian : {true, false}) {
+      EXPECT_EQ(read_again<std::int32_t>(labels, is_little_endian), labels) << is_little_endian;
+      EXPECT_EQ(read_again<std::int64_t>(labels, is_little_endian), labels) << is_little_endian;
+    }
+  const std::vector<std::string> words = {"na\xC3\xAF", "p\xC3\xA9t", "\xF4\x8F\xBF\xBF"};
+  const LabelValues parser(words);
+  for (const std::string& word : words) {
+    std::int64_t number = 0;
+    RecordField field{};
+    const auto bytes = std::as_bytes(std::span(word));
+    EXPECT_TRUE(parser.read(bytes, number, field).is_ok());
+    EXPECT_TRUE(std::ranges::equal(field.bytes, bytes)) << word;
+  }
+}
+
 TEST(LabelValues, ATieIsLittleEndian) {
   EXPECT_EQ(read_again<std::int32_t>({1, 0x01000000}, true),
             (std::vector<std::int64_t>{1, 0x01000000}));
