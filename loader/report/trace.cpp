@@ -12,6 +12,7 @@
 #include <fstream>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "base/mutex.h"
 #include "report/trace_json.h"
@@ -58,11 +59,55 @@ struct Common {
 
 }  // namespace
 
+struct Trace::State {
+  explicit State(TraceOptions options) : common(std::move(options)) {}
+
+  /// Drops the oldest event of the lanes that have several, or else of all lanes. Returns false if
+  /// no lane has an event.
+  bool drop_oldest();
+
+  Common common;
+  Mutex mutex{};
+  std::vector<std::string> groups MILLRACE_GUARDED_BY(mutex){};
+  std::vector<std::unique_ptr<Lane>> lanes MILLRACE_GUARDED_BY(mutex){};
+  std::set<std::string> names MILLRACE_GUARDED_BY(mutex){};
+};
+
 struct Trace::Lane::State {
+  /// Begin of the oldest event; `Common::never` without events.
+  std::int64_t oldest_ns() const MILLRACE_REQUIRES(mutex) {
+    return std::min(spans.empty() ? Common::never : spans.front().begin_ns,
+                    values.empty() ? Common::never : values.front().at_ns);
+  }
+  /// Drops the lane's oldest event. Returns false without events.
+  bool drop_oldest() MILLRACE_REQUIRES(mutex) {
+    if (spans.empty() && values.empty()) return false;
+    if (!spans.empty() && spans.front().begin_ns == oldest_ns())
+      spans.pop_front();
+    else
+      values.pop_front();
+    return true;
+  }
+  void push(const TraceSpan& span) MILLRACE_REQUIRES(mutex) { spans.push_back(span); }
+  void push(const TraceValue& value) MILLRACE_REQUIRES(mutex) { values.push_back(value); }
+
+  template <typename Event>
+  void keep(Common::Room room, const Event& event) {
+    if (room == Common::Room::none) return;
+    {
+      MutexLock lock(mutex);
+      if (room == Common::Room::taken || drop_oldest()) return push(event);
+    }
+    if (!trace.drop_oldest()) return;
+    MutexLock lock(mutex);
+    push(event);
+  }
+
   const std::size_t group;
   const std::string name;
   const std::string category;
-  Common& common;
+  Trace::State& trace;
+  Common& common = trace.common;
   const bool wanted =
       common.wanted.empty() || std::ranges::find(common.wanted, name) != common.wanted.end();
   std::atomic<int> thread{0};
@@ -71,6 +116,25 @@ struct Trace::Lane::State {
   std::deque<TraceSpan> spans MILLRACE_GUARDED_BY(mutex){};
   std::deque<TraceValue> values MILLRACE_GUARDED_BY(mutex){};
 };
+
+bool Trace::State::drop_oldest() {
+  // While this mutex is locked, no lane with events loses its last one.
+  MutexLock lock(mutex);
+  Lane::State* oldest = nullptr;
+  std::pair least{true, Common::never};
+  for (const auto& one : lanes) {
+    Lane::State& lane = *one->state_;
+    MutexLock lane_lock(lane.mutex);
+    const bool has_several = lane.spans.size() + lane.values.size() > 1;
+    const std::pair order{!has_several, lane.oldest_ns()};
+    if (order >= least) continue;
+    oldest = &lane;
+    least = order;
+  }
+  if (oldest == nullptr) return false;
+  MutexLock lane_lock(oldest->mutex);
+  return oldest->drop_oldest();
+}
 
 Trace::Lane::Lane(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Trace::Lane::~Lane() = default;
@@ -81,39 +145,20 @@ void Trace::Lane::add(const char* name, Clock::time_point begin, Clock::time_poi
   const std::int64_t begin_ns = state_->common.since_start(begin);
   const std::int64_t end_ns = state_->common.since_start(end);
   if (end_ns < 0) return;
-  const Common::Room room = state_->common.take(begin_ns);
-  if (room == Common::Room::none) return;
-  MutexLock lock(state_->mutex);
-  if (room == Common::Room::in_place_of_another && !state_->spans.empty())
-    state_->spans.pop_front();
-  state_->spans.push_back({name, std::max<std::int64_t>(begin_ns, 0), end_ns, batch, record});
+  state_->keep(state_->common.take(begin_ns),
+               TraceSpan{name, std::max<std::int64_t>(begin_ns, 0), end_ns, batch, record});
 }
 
 void Trace::Lane::set(Clock::time_point at, std::int64_t value) {
   if (!state_->wanted) return;
   const std::int64_t at_ns = state_->common.since_start(at);
-  const Common::Room room = state_->common.take(at_ns);
-  if (room == Common::Room::none) return;
-  MutexLock lock(state_->mutex);
-  if (room == Common::Room::in_place_of_another && !state_->values.empty())
-    state_->values.pop_front();
-  state_->values.push_back({std::max<std::int64_t>(at_ns, 0), value});
+  state_->keep(state_->common.take(at_ns), TraceValue{std::max<std::int64_t>(at_ns, 0), value});
 }
 
 void Trace::Lane::runs_here() {
   if (state_->thread.load(std::memory_order_relaxed) == 0)
     state_->thread.store(gettid(), std::memory_order_relaxed);
 }
-
-struct Trace::State {
-  explicit State(TraceOptions options) : common(std::move(options)) {}
-
-  Common common;
-  Mutex mutex{};
-  std::vector<std::string> groups MILLRACE_GUARDED_BY(mutex){};
-  std::vector<std::unique_ptr<Lane>> lanes MILLRACE_GUARDED_BY(mutex){};
-  std::set<std::string> names MILLRACE_GUARDED_BY(mutex){};
-};
 
 Trace::Trace(TraceOptions options) : state_(std::make_unique<State>(std::move(options))) {}
 Trace::~Trace() = default;
@@ -141,7 +186,7 @@ Trace::Lane& Trace::add_lane(std::size_t group, std::string name, std::string ca
                                                  std::to_string(state_->groups.size()) +
                                                  " groups, no group " + std::to_string(group));
   state_->lanes.emplace_back(new Lane(std::unique_ptr<Lane::State>(
-      new Lane::State{group, std::move(name), std::move(category), state_->common})));
+      new Lane::State{group, std::move(name), std::move(category), *state_})));
   return *state_->lanes.back();
 }
 

@@ -59,8 +59,8 @@ struct TraceOptions {
   /// span takes 40 bytes and a value 16, allocated when it is added.
   std::size_t max_events = std::size_t{1} << 22;
   /// Keep the newest events instead of the first: a lane that gets a new event drops its oldest
-  /// one. A lane without events keeps the new one all the same, so the total can exceed
-  /// `max_events` by one event per lane. Use this option to trace the end of a long run.
+  /// one. A lane without events drops the oldest one of another lane, if possible not its only one.
+  /// Use this option to trace the end of a long run.
   bool keep_newest = false;
   /// Names of the lanes to record; empty = all lanes.
   std::vector<std::string> lanes{};

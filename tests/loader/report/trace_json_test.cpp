@@ -176,8 +176,8 @@ TEST(TraceJson, ATraceOfTheNewestGivesUpItsOldest) {
   late.add("span", now, now);
   counter.set(now, 2);
   const std::vector<TraceLane> lanes = trace.lanes();
-  ASSERT_EQ(lanes[0].spans.size(), 9U);
-  EXPECT_EQ(lanes[0].spans.front().batch, 15U);
+  ASSERT_EQ(lanes[0].spans.size(), 8U);
+  EXPECT_EQ(lanes[0].spans.front().batch, 16U);
   EXPECT_EQ(lanes[0].spans.back().batch, 23U);
   EXPECT_EQ(lanes[1].spans.size(), 1U) << "a lane that had none yet gets its first";
   ASSERT_EQ(lanes[2].values.size(), 1U);

@@ -226,6 +226,62 @@ TEST(Trace, CountsWhatItDoesNotKeep) {
   EXPECT_EQ(json_of(trace).at("otherData").at("dropped_events"), "15");
 }
 
+std::size_t events_in(const Trace& trace) {
+  std::size_t events = 0;
+  for (const TraceLane& lane : trace.lanes()) events += lane.spans.size() + lane.values.size();
+  return events;
+}
+
+TEST(Trace, KeepsTheNewestOfAllLanes) {
+  Trace trace({.max_events = 4, .keep_newest = true});
+  const std::size_t group = trace.add_group("group");
+  const auto now = Trace::Clock::now();
+  Trace::Lane& lane = trace.add_lane(group, "lane");
+  trace.add_lane(group, "counter").set(now, 3);
+  for (std::uint64_t span = 0; span < 6; ++span) lane.add("span", now + 1h, now + 2h, span);
+  trace.add_lane(group, "late").add("span", now + 6h, now + 6h);
+  const std::vector<TraceLane> lanes = trace.lanes();
+  ASSERT_EQ(lanes[0].spans.size(), 2U);
+  EXPECT_EQ(lanes[0].spans[0].batch, 4U);
+  EXPECT_EQ(lanes[1].values.size(), 1U) << "a counter keeps its value while others have several";
+  EXPECT_EQ(lanes[2].spans.size(), 1U);
+  EXPECT_EQ(trace.dropped(), 4U);
+  for (int more = 0; more < 9; ++more)
+    trace.add_lane(group, "more").add("more", now + 8h + more * 1h, now + 20h);
+  EXPECT_EQ(events_in(trace), 4U);
+  EXPECT_EQ(sum_of(trace, "more").second, 4U);
+  EXPECT_EQ(trace.dropped(), 13U);
+}
+
+TEST(Trace, KeepsNoneOfTheNewestWithoutRoom) {
+  Trace trace({.max_events = 0, .keep_newest = true});
+  const auto now = Trace::Clock::now();
+  trace.add_lane(trace.add_group("group"), "lane").add("span", now, now);
+  EXPECT_EQ(events_in(trace), 0U);
+  EXPECT_EQ(trace.dropped(), 1U);
+}
+
+TEST(Trace, KeepsNoMoreOfTheNewestIfManyThreadsAddAtOnce) {
+  constexpr std::size_t threads = 4;
+  constexpr std::size_t most = 3;
+  Trace trace({.max_events = most, .keep_newest = true});
+  const std::size_t group = trace.add_group("group");
+  const auto now = Trace::Clock::now();
+  std::atomic<std::size_t> arrived{0};
+  {
+    std::vector<std::jthread> running;
+    for (std::size_t thread = 0; thread < threads; ++thread)
+      running.emplace_back([&] {
+        Trace::Lane& lane = trace.add_lane(group, "lane");
+        ++arrived;
+        while (arrived < threads) std::this_thread::yield();
+        for (int span = 0; span < 300; ++span) lane.add("span", now, now);
+      });
+  }
+  EXPECT_LE(events_in(trace), most);
+  EXPECT_GT(events_in(trace), 0U);
+}
+
 TEST(Trace, KeepsNoMoreIfManyThreadsAddAtOnce) {
   constexpr std::size_t threads = 4;
   constexpr std::size_t most = 4;
