@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command/console/recipe_option.h"
 
+#include <fmt/core.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
@@ -38,6 +39,10 @@ Recipe load_recipe(const std::string& name, std::optional<int> size) {
   if (std::filesystem::is_directory(name, ignored)) refuse(ErrorCode::io, "is a folder");
   auto file = open_stream<std::ifstream>(name, std::ios::in);
   if (!file) refuse(ErrorCode::not_found, "no such file");
+  if (size)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: --size {} is for presets; \"output\" in the file is its size",
+                            name, *size));
   return Recipe::from_json(read_text(file), name);
 }
 

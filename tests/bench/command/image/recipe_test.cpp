@@ -36,6 +36,22 @@ TEST(RecipeCommand, ChecksAFileAndPrintsHowItIsUnderstood) {
             "millrace: " + file + ": ops[0] (resize): \"size\" is 0, must be in 1..16384\n");
 }
 
+TEST(RecipeCommand, ASizeBesideAFileIsRefused) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "recipe.json";
+  EXPECT_EQ(millrace_command({"recipe", "eval", "--out", file}).exit_code, 0);
+  const std::string error =
+      "millrace: " + file + ": --size 160 is for presets; \"output\" in the file is its size\n";
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"recipe", file, "--size", "160"},
+        {"bench", file, "--recipe", file, "--size", "160"}}) {
+    const Result result = millrace_command(command);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err, error);
+  }
+}
+
 TEST(RecipeCommand, DoesNotReplaceTheFileThatItReads) {
   const TemporaryFolder folder;
   const std::string file = folder / "recipe.json";
