@@ -40,7 +40,10 @@ std::string image_text(const RecordView& view) {
 }  // namespace
 
 std::string label_text(const Dataset& dataset, const Record& record) {
-  const std::optional<std::int64_t> label = label_of(record);
+  const std::vector<FieldSpec> specs = dataset.field_specs();
+  const std::optional<std::int64_t> label = label_of(specs, record);
+  if (!label && record.has("label") && !may_be_integer(specs, "label"))
+    return field_text(specs, record, {"label", record["label"]}).value;
   if (!label) return "none";
   const std::vector<std::string> classes = dataset.classes();
   if (*label < 0 || static_cast<std::uint64_t>(*label) >= classes.size())
@@ -52,7 +55,8 @@ std::string to_text(const Dataset& dataset, const RecordView& view) {
   std::string text =
       fmt::format("record {} of {}\n", view.record.index(), printable(dataset.name()));
   text += table_row("key", printable(view.key));
-  if (label_of(view.record)) text += table_row("label", label_text(dataset, view.record));
+  const std::vector<FieldSpec> specs = dataset.field_specs();
+  if (label_of(specs, view.record)) text += table_row("label", label_text(dataset, view.record));
   if (view.stored) {
     text += table_row("file", printable(view.stored->file));
     text += table_row("stored", fmt::format("{} bytes", view.stored->bytes));
@@ -63,7 +67,6 @@ std::string to_text(const Dataset& dataset, const RecordView& view) {
       text += table_row("checksum", "none is stored");
   }
   text += "fields\n";
-  const std::vector<FieldSpec> specs = dataset.field_specs();
   for (const RecordField& field : view.record.fields()) {
     const std::string value = field_text(specs, view.record, field).value;
     const std::string size = count_text(field.bytes.size(), "byte");
@@ -78,7 +81,7 @@ std::string to_json(const Dataset& dataset, const RecordView& view) {
   for (const RecordField& field : view.record.fields())
     fields.push_back({{"name", std::string(field.name)}, {"bytes", field.bytes.size()}});
   Json json = {{"dataset", dataset.name()}, {"index", view.record.index()}, {"key", view.key}};
-  const std::optional<std::int64_t> label = label_of(view.record);
+  const std::optional<std::int64_t> label = label_of(dataset.field_specs(), view.record);
   json["label"] = label ? Json(*label) : Json();
   if (view.stored) {
     json["file"] = view.stored->file;

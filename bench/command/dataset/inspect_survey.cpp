@@ -33,11 +33,11 @@ struct Looker {
 
 /// Returns a record's label. For a record without a class, returns the distinct labels of its
 /// boxes.
-std::vector<std::int64_t> labels_of(const Record& record) {
-  const std::optional<std::int64_t> label = label_of(record);
+std::vector<std::int64_t> labels_of(std::span<const FieldSpec> specs, const Record& record) {
+  const std::optional<std::int64_t> label = label_of(specs, record);
   std::vector<std::int64_t> labels;
   if (label.value_or(-1) == -1 && record.has("boxes") && record.has("labels") &&
-      record["labels"].size() % sizeof(std::int64_t) == 0) {
+      record["labels"].size() % sizeof(std::int64_t) == 0 && may_be_integer(specs, "labels")) {
     const std::span<const std::byte> bytes = record["labels"];
     labels.resize(bytes.size() / sizeof(std::int64_t));
     std::ranges::copy(bytes, std::as_writable_bytes(std::span(labels)).begin());
@@ -48,12 +48,13 @@ std::vector<std::int64_t> labels_of(const Record& record) {
   return labels;
 }
 
-Glance glance_at(const Dataset& dataset, std::uint64_t index, const Looker& looker) {
+Glance glance_at(const Dataset& dataset, std::span<const FieldSpec> specs, std::uint64_t index,
+                 const Looker& looker) {
   Glance glance{.index = index};
   try {
     const Record record = looker.reader->read(index);
     for (const RecordField& field : record.fields()) glance.bytes += field.bytes.size();
-    glance.labels = labels_of(record);
+    glance.labels = labels_of(specs, record);
     if (!record.has("image")) return glance;
     const std::span<const std::byte> image = record["image"];
     glance.image_bytes = image.size();
@@ -115,8 +116,15 @@ std::uint64_t one_of_part(std::uint64_t n, std::uint64_t count, std::uint64_t al
 
 }  // namespace
 
-std::optional<std::int64_t> label_of(const Record& record) {
-  if (!record.has("label") || record["label"].size() != sizeof(std::int64_t)) return {};
+bool may_be_integer(std::span<const FieldSpec> specs, std::string_view field) {
+  const auto spec = std::ranges::find(specs, field, &FieldSpec::name);
+  return spec == specs.end() || spec->dtype == DType::int64 || spec->dtype == DType::uint64;
+}
+
+std::optional<std::int64_t> label_of(std::span<const FieldSpec> specs, const Record& record) {
+  if (!record.has("label") || record["label"].size() != sizeof(std::int64_t) ||
+      !may_be_integer(specs, "label"))
+    return {};
   return record.integer("label");
 }
 
@@ -128,11 +136,13 @@ Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sampl
   Progress progress(stderr, "looked at", count);
   const auto lookers = std::make_shared<std::vector<Looker>>(runtime.workers());
   for (Looker& looker : *lookers) looker = {dataset->make_reader(), make_image_decoder()};
-  const auto look = [dataset, lookers, count, records](IndexRange range, unsigned worker) {
+  const auto look = [dataset, specs = dataset->field_specs(), lookers, count, records](
+                        IndexRange range, unsigned worker) {
     std::vector<Glance> glances;
     glances.reserve(range.end - range.begin);
     for (std::uint64_t n = range.begin; n < range.end; ++n)
-      glances.push_back(glance_at(*dataset, one_of_part(n, count, records), (*lookers)[worker]));
+      glances.push_back(
+          glance_at(*dataset, specs, one_of_part(n, count, records), (*lookers)[worker]));
     return glances;
   };
   const std::uint64_t length = range_length(count, runtime, 2048);

@@ -61,8 +61,10 @@ struct Survey {
   std::vector<UnreadRecord> unread{};
 };
 
-/// The label of a record; nullopt if it has none.
-std::optional<std::int64_t> label_of(const Record& record);
+/// Whether a field of 8 bytes may be an integer: `specs` says so, or does not have the field.
+bool may_be_integer(std::span<const FieldSpec> specs, std::string_view field);
+/// The label of a record whose dataset has these `specs`; nullopt if it has no integer as label.
+std::optional<std::int64_t> label_of(std::span<const FieldSpec> specs, const Record& record);
 
 /// Reads the headers of all records (`sample` = 0) or of `sample` records that are spread evenly,
 /// on the runtime's workers. Decodes no pixels. Shows progress on stderr. Throws the errors of

@@ -128,7 +128,7 @@ void find_missing(const Record& record, SampleRecord& sample) {
   }
   if (!record.has("label"))
     miss("no field label");
-  else if (!label_of(record))
+  else if (!label_of({}, record))
     miss(fmt::format(
         "the label is {}, and an image transform takes an integer of 8 bytes",
         is_text(record["label"]) ? "text" : count_text(record["label"].size(), "byte")));

@@ -321,7 +321,8 @@ void Packing::append(const CheckedImage& image) {
               {"height", std::as_bytes(std::span(&height, 1))}};
   if (image.rest)
     for (const RecordRest::Field& field : image.rest->fields) {
-      if (field.name == "label" && field.bytes.size() == sizeof label)
+      if (field.name == "label" && field.bytes.size() == sizeof label &&
+          source_->has_integer_labels())
         std::memcpy(&label, field.bytes.data(), sizeof label);
       const auto there = std::ranges::find(fields, field.name, &RecordField::name);
       if (there == fields.end())

@@ -19,6 +19,7 @@
 #include <system_error>
 
 #include "command/console/output_file.h"
+#include "command/dataset/inspect_survey.h"
 #include "measure/text/text.h"
 
 namespace millrace::cli {
@@ -218,6 +219,7 @@ std::string PackSource::take_dataset(const PackOptions& options, ListingHash& ha
   check_not_input(options.out, input);
   reader_ = dataset_->make_reader();
   kept_ = facts.fields;
+  has_integer_labels_ = may_be_integer(dataset_->field_specs(), "label");
   if (const auto image = std::ranges::find(kept_, "image"); image != kept_.end()) {
     kept_.erase(image);
     has_images_ = true;

@@ -38,6 +38,8 @@ class PackSource {
   /// Returns an image of the listing. Call it with ascending numbers; they need not begin at 0.
   UncheckedImage image(std::size_t item);
   bool has_images() const { return !dataset_ || has_images_; }
+  /// Whether a field "label" of 8 bytes is an integer, and not a value of another dtype.
+  bool has_integer_labels() const { return has_integer_labels_; }
   /// Specs of the fields that a dataset's records keep.
   std::vector<FieldSpec> field_specs() const;
   /// Name for people: a path or a record's key.
@@ -68,6 +70,7 @@ class PackSource {
   /// Fields of the dataset that records keep.
   std::vector<std::string> kept_;
   bool has_images_ = false;
+  bool has_integer_labels_ = true;
   Listing listing_;
   std::string identity_;
 };

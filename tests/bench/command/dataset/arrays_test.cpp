@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -75,6 +76,33 @@ TEST_F(Arrays, LabelsWithoutBoxesAreNoClasses) {
   const auto labels = millrace_command({"inspect", path("labels.json")});
   ASSERT_EQ(labels.exit_code, 0) << labels.err;
   EXPECT_THAT(labels.out, AllOf(HasSubstr("labels int64 [3]"), HasSubstr("\nno labels\n")));
+}
+
+// Targets of a regression are often named "label".
+TEST_F(Arrays, LabelsOfOtherDtypesAreNoClasses) {
+  write_npy(folder_ / "target.npy", "<f8", std::vector<double>{0.5, 1.5, 0.5});
+  write_bytes(folder_ / "targets.json",
+              R"({"format": "arrays", "fields": {"label": {"npy": "target.npy"}}})");
+  const std::string out = path("targets.lmdb");
+  const auto packed = millrace_command({"pack", path("targets.json"), out});
+  ASSERT_EQ(packed.exit_code, 0) << packed.err;
+  EXPECT_THAT(packed.out, HasSubstr("packed 3 records (no classes, "));
+  for (const std::string& dataset : {path("targets.json"), out}) {
+    const auto all = millrace_command({"inspect", dataset});
+    EXPECT_THAT(all.out, AllOf(HasSubstr("label float64"), HasSubstr("\nno labels\n")));
+    const auto one = millrace_command({"inspect", dataset, "--record", "1"});
+    EXPECT_THAT(one.out, HasSubstr("  label             8 bytes         float64 1.5\n"));
+    EXPECT_THAT(one.out, Not(HasSubstr("  label             4")));
+    const auto json = millrace_command({"inspect", dataset, "--record", "1", "--json", "-"});
+    EXPECT_TRUE(Json::parse(json.out).at("label").is_null());
+  }
+  const auto reader = open_dataset(out)->make_reader();
+  double value = 0;
+  std::memcpy(&value, reader->read(1)["label"].data(), sizeof value);
+  EXPECT_EQ(value, 1.5);
+  write_npy(folder_ / "target.npy", "<u8", std::vector<std::uint64_t>{3, 4, 3});
+  EXPECT_THAT(millrace_command({"pack", path("targets.json"), out, "--force"}).out,
+              HasSubstr("(2 classes, "));
 }
 
 TEST_F(Arrays, InspectShowsARecordsFirstValues) {
