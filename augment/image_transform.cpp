@@ -68,14 +68,22 @@ RecodedForm recoded_form_of(const DecodeLimits& limits) {
           .scratch_bytes = 2 * DecodeBudget::small_bytes};
 }
 
-/// Returns the most memory that a worker needs besides the sample's own to turn images by their
-/// EXIF orientation. A worker makes images one after the other.
-std::size_t turned_bytes(const SampleImages& images) {
-  std::size_t most = 0;
-  for (const SampleImagePlace& place : images.all)
-    if (images.programs[place.program].needs_orientation())
-      most = std::max(most, Resampler::transposed_bytes(place.output));
-  return most;
+/// Returns the most memory that a worker needs besides the sample's own for windows of resized
+/// images: one to turn an image by its EXIF orientation, and one that has no place in the output
+/// because of borders. A worker makes images one after the other.
+std::size_t window_bytes(const SampleImages& images) {
+  std::size_t turned = 0;
+  std::size_t aside = 0;
+  for (const SampleImagePlace& place : images.all) {
+    const Program& program = images.programs[place.program];
+    if (program.needs_orientation())
+      turned = std::max(turned, Resampler::transposed_bytes(place.output));
+    // Neighbours in the output are the same or neighbours in the window, so it is not larger.
+    if (program.repeats_pixels())
+      aside = std::max(aside, 3 * static_cast<std::size_t>(place.output.width) *
+                                  static_cast<std::size_t>(place.output.height));
+  }
+  return turned + aside;
 }
 
 class ImageTransform : public Transform {
@@ -101,7 +109,7 @@ class ImageTransform : public Transform {
   std::optional<RecodedForm> recoded_form() const override { return recoded_form_of(limits_); }
   std::size_t scratch_limit(unsigned workers) const override {
     const std::size_t images = ImageWorker::at_once * std::size_t{workers};
-    return limits_.max_decode_bytes + images * (DecodeBudget::small_bytes + turned_bytes(images_));
+    return limits_.max_decode_bytes + images * (DecodeBudget::small_bytes + window_bytes(images_));
   }
   std::size_t samples_at_once() const override {
     // Further images are decoded one by one. One of them may wait for the decode budget. Meanwhile

@@ -122,6 +122,9 @@ class GeometricOperation : public ImageOperation {
   virtual int views() const { return 1; }
   /// Returns whether `plan` reads the image's EXIF orientation.
   virtual bool needs_orientation() const { return false; }
+  /// Returns whether it can add a border that repeats the image's pixels. The output then may have
+  /// no place for the window that `PaddingMap` fills it from.
+  virtual bool repeats_pixels() const { return false; }
   /// Adds the operation to those folded before it. Returns nullptr, or the reason why this is not
   /// possible. The reason depends only on the operations, not on the image.
   virtual const char* plan(ResamplePlan& plan, Random& random) const = 0;

@@ -16,6 +16,7 @@ class PadOperation final : public OperationOf<Pad, GeometricOperation> {
 
   bool is_random() const override { return false; }
   bool makes_output() const override { return false; }
+  bool repeats_pixels() const override { return parameters_.padding_mode != PaddingMode::constant; }
   const char* plan(ResamplePlan& plan, Random&) const override {
     plan.padding_map.borders.push_back(
         {parameters_.padding, parameters_.padding_mode, parameters_.fill});

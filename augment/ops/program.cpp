@@ -111,6 +111,10 @@ bool Program::needs_orientation() const {
   return std::ranges::any_of(geometric_, &GeometricOperation::needs_orientation);
 }
 
+bool Program::repeats_pixels() const {
+  return std::ranges::any_of(geometric_, &GeometricOperation::repeats_pixels);
+}
+
 int Program::views() const { return views_of(ops_); }
 
 ResamplePlan Program::plan(Size image, int orientation, Random& random, int view) const {

@@ -43,6 +43,8 @@ class Program {
 
   /// Returns whether `plan` needs the image's EXIF orientation, 1 to 8. If not, 1 may be passed.
   bool needs_orientation() const;
+  /// Returns whether a border may repeat pixels (`GeometricOperation::repeats_pixels`).
+  bool repeats_pixels() const;
   /// Returns the number of images in a sample.
   int views() const;
   /// Folds the operations for image number `view` of the sample.

@@ -15,6 +15,7 @@ class RandomCropOperation final : public OperationOf<RandomCrop, GeometricOperat
   }
 
   bool makes_output() const override { return true; }
+  bool repeats_pixels() const override { return parameters_.padding_mode != PaddingMode::constant; }
   const char* plan(ResamplePlan& plan, Random& random) const override {
     const auto pad = [&](const Padding& padding) {
       if (padding != Padding{})

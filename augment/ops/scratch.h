@@ -31,7 +31,11 @@ class Scratch {
   Borrowed borrow(std::size_t bytes) {
     if (used_ == pieces_.size()) pieces_.emplace_back();
     std::vector<std::uint8_t>& piece = pieces_[used_];
-    if (piece.size() < bytes) piece.resize(bytes);
+    if (piece.size() < bytes) {
+      piece.clear();  // nothing in it is worth copying
+      piece.shrink_to_fit();
+      piece.resize(bytes);
+    }
     ++used_;
     return {*this, std::span(piece).first(bytes)};
   }

@@ -59,6 +59,24 @@ TEST(ImageMemory, EvaluationSamplesTakeNoPicturesMemory) {
   expect_no_large_allocation(Recipe::eval(224));
 }
 
+/// Makes a sample of `image` and expects that the worker then holds at least `windows` times the
+/// sample's bytes, and at most its share of the stated limit.
+void expect_stated_memory(const Transform& transform, const testing::Bytes& image,
+                          std::int64_t windows) {
+  const std::array fields{RecordField{"image", image}};
+  std::vector<std::uint8_t> pixels(transform.spec().fields()[0].shape.elements());
+  const std::vector places{Tensor{pixels.data(), DType::uint8, transform.spec().fields()[0].shape}};
+  std::array<std::uint64_t, 2> stage_ns{};
+  Sample sample(transform.spec(), places, stage_ns);
+  Random random(1, 1);
+  const std::int64_t before = testing::held_bytes();
+  const auto worker = transform.make_worker();
+  ASSERT_TRUE(worker->make(Record(0, fields), random, sample).is_ok());
+  const std::int64_t held = testing::held_bytes() - before;
+  EXPECT_GE(held, windows * static_cast<std::int64_t>(pixels.size()));
+  EXPECT_LE(held, static_cast<std::int64_t>(transform.scratch_limit(1)));
+}
+
 // The window of a turned image is as large as the output, and is memory beside the slots.
 TEST(ImageMemory, OfTurnedImagesIsStated) {
   MILLRACE_NEEDS_COUNTING_MALLOC();
@@ -66,23 +84,28 @@ TEST(ImageMemory, OfTurnedImagesIsStated) {
   const DecodeLimits limits{.max_decode_bytes = 1};
   const auto transform = image_transform(
       {.output = output, .ops = {ExifTranspose{}, RandomResizedCrop{}}, .targets = {}}, limits);
-  const testing::Bytes image =
-      testing::with_orientation(testing::encode(testing::noise(64, 48, 5), {}), 6);
-  const std::array fields{RecordField{"image", image}};
-  std::vector<std::uint8_t> pixels(transform->spec().fields()[0].shape.elements());
-  const std::vector places{
-      Tensor{pixels.data(), DType::uint8, transform->spec().fields()[0].shape}};
-  std::array<std::uint64_t, 2> stage_ns{};
-  Sample sample(transform->spec(), places, stage_ns);
-  Random random(1, 1);
-  const std::int64_t before = testing::held_bytes();
-  const auto worker = transform->make_worker();
-  ASSERT_TRUE(worker->make(Record(0, fields), random, sample).is_ok());
-  const std::int64_t held = testing::held_bytes() - before;
-  EXPECT_GE(held, static_cast<std::int64_t>(pixels.size()));
-  EXPECT_LE(held, static_cast<std::int64_t>(transform->scratch_limit(1)));
+  expect_stated_memory(
+      *transform, testing::with_orientation(testing::encode(testing::noise(64, 48, 5), {}), 6), 1);
   const auto upright = image_transform({output, {RandomResizedCrop{}}}, limits);
   EXPECT_EQ(upright->scratch_limit(1), 1 + 2 * DecodeBudget::small_bytes);
+}
+
+// A border that repeats pixels needs a window that does not lie in the output.
+TEST(ImageMemory, OfMirroredBordersIsStated) {
+  MILLRACE_NEEDS_COUNTING_MALLOC();
+  constexpr Size output{6000, 4500};
+  const auto with = [&](PaddingMode mode) {
+    // The output shows nothing but the border at the left.
+    return image_transform(
+        {.output = output,
+         .ops = {Resize{output.height},
+                 Pad{.padding = {2 * output.width, 0, 0, 0}, .padding_mode = mode}, CenterCrop{}},
+         .targets = {}},
+        {.max_decode_bytes = 1});
+  };
+  const testing::Bytes image = testing::encode(testing::noise(64, 48, 5), {});
+  expect_stated_memory(*with(PaddingMode::reflect), image, 1);
+  EXPECT_EQ(with(PaddingMode::constant)->scratch_limit(1), 1 + 2 * DecodeBudget::small_bytes);
 }
 
 // Lack of memory does not make an image bad.
