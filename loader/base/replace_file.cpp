@@ -60,6 +60,9 @@ void replace_file(const fs::path& path, std::string_view text) {
     if (const int error = write_all(file, text)) refuse_write(path, error);
     return;
   }
+  // Renaming needs permission for the folder only.
+  if (exists && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
+    refuse_write(path, errno);
   const fs::path target = target_of(path);
   const fs::path fresh = beside(target);
   ::unlink(fresh.c_str());  // left by a killed process with the same process id

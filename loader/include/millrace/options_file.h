@@ -86,10 +86,10 @@ LoadedOptions load_options(const std::filesystem::path& path);
 /// Does the same for a JSON text. Error messages call the text `source`.
 LoadedOptions options_from_json(std::string_view text, const std::string& source = "options");
 
-/// Writes `workers`, `why`, `tuned_for` and `machine`. Of `pipeline` it writes only batch_size,
-/// prefetch and micro_batches. `load_options` returns these values again. An existing file is
-/// replaced in one step: if this fails or the process is killed, the old file stays as it was.
-/// Throws `Error`: `io`, or `invalid_argument` for options that `load_options` would refuse.
+/// Writes `workers`, `why`, `tuned_for`, `machine`, and batch_size, prefetch and micro_batches of
+/// `pipeline`, for `load_options`. Replaces an existing file, or a symbolic link's target, in one
+/// step or not at all; other hard links keep the old text. Throws `Error`: `io`, also for a file
+/// without write permission; `invalid_argument` for options that `load_options` would refuse.
 void save_options(const std::filesystem::path& path, const SavedOptions& options);
 
 }  // namespace millrace

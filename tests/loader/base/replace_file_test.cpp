@@ -6,6 +6,7 @@
 #include <millrace/options_file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <csignal>
@@ -98,6 +99,38 @@ TEST_F(ReplaceFile, KeepsPermissionsAndLinks) {
   replace_file(link, "newer");
   EXPECT_TRUE(fs::is_symlink(link));
   EXPECT_EQ(text_of(file_), "newer");
+}
+
+TEST_F(ReplaceFile, OtherHardLinksKeepTheOldText) {
+  fs::create_hard_link(file_, folder_ / "other.txt");
+  replace_file(file_, "new");
+  EXPECT_EQ(text_of(file_), "new");
+  EXPECT_EQ(text_of(folder_ / "other.txt"), "old");
+}
+
+TEST_F(ReplaceFile, AFileWithoutWritePermissionStays) {
+  fs::permissions(folder_.path(), fs::perms::all);
+  fs::permissions(file_, fs::perms(0444));
+  const uid_t user = geteuid();
+  constexpr uid_t nobody = 65534;
+  // Root may write every file.
+  if (user == 0 && seteuid(nobody) != 0) GTEST_SKIP() << "root cannot become another user";
+  const auto refused = [&](const auto& write) {
+    try {
+      write();
+      return std::string("it succeeded");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::io);
+      return std::string(error.what());
+    }
+  };
+  const std::string by_text = refused([&] { replace_file(file_, "new"); });
+  const std::string by_options = refused([&] { save_options(file_, {}); });
+  EXPECT_EQ(seteuid(user), 0);
+  EXPECT_THAT(by_text, HasSubstr("file.txt: cannot be written: Permission denied"));
+  EXPECT_THAT(by_options, HasSubstr("file.txt: cannot be written: Permission denied"));
+  EXPECT_EQ(text_of(file_), "old");
+  EXPECT_EQ(files(), 1U);
 }
 
 TEST_F(ReplaceFile, WritesAPipeInPlace) {
