@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <millrace/topology.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -18,7 +21,8 @@ using ::testing::Field;
 using testing::UserWorkload;
 using Json = nlohmann::json;
 
-/// As many ranks as there are processors, so that the share of each is one.
+/// As many ranks as there are processors, so that the share of each is one. Each rank has records
+/// for a batch at least.
 class UserRanks : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -27,14 +31,17 @@ class UserRanks : public ::testing::Test {
   }
 
   measure::Workload workload() {
+    own_.dataset = std::make_shared<testing::MemoryDataset>(
+        std::max<std::uint64_t>(own_.dataset->size(), cores_ * UserWorkload::batch_size));
     measure::Workload workload = own_.workload(std::make_shared<HostDevice>());
     workload.pipeline.ranks.mine = {
         .rank = 1, .world = cores_, .local_rank = 1, .local_world = cores_};
     return workload;
   }
 
- private:
   unsigned cores_ = 0;
+
+ private:
   UserWorkload own_;
 };
 
@@ -43,6 +50,11 @@ unsigned workers_in(const std::string& json) {
 }
 
 TEST_F(UserRanks, BenchUsesARanksShare) {
+  EXPECT_EQ(workers_in(measure::bench(workload(), {.warmup = 1, .batches = 3}).json), 1U);
+}
+
+TEST_F(UserRanks, OfALargeMachineHaveABatchEach) {
+  cores_ = 250;
   EXPECT_EQ(workers_in(measure::bench(workload(), {.warmup = 1, .batches = 3}).json), 1U);
 }
 
