@@ -6,6 +6,7 @@
 #include "dataset/lmdb/lmdb_schema.h"
 #include "dataset/lmdb/pictures.h"
 #include "dataset/values/caffe_datum.h"
+#include "dataset/values/capacity_bytes.h"
 
 namespace millrace {
 namespace {
@@ -43,6 +44,7 @@ class DatumParser final : public EntryParser {
     const std::string_view image = picture_kind(datum_.data);
     return image.empty() ? "" : std::string(image) + " images";
   }
+  std::size_t held_bytes() const override { return capacity_bytes(datum_.floats, pnm_); }
 
  private:
   CaffeDatum datum_;

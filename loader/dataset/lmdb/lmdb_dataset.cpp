@@ -88,7 +88,8 @@ class LmdbDataset::Reader final : public DatasetReader {
     return label_cursor_ ? label_cursor_->check_kept(label_value_) : Status::ok();
   }
   std::size_t held_bytes() const override {
-    return cursor_.held_bytes() + (label_cursor_ ? label_cursor_->held_bytes() : 0);
+    return cursor_.held_bytes() + parser_->held_bytes() +
+           (label_cursor_ ? label_cursor_->held_bytes() : 0);
   }
 
  private:

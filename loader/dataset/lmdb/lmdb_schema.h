@@ -28,6 +28,8 @@ class EntryParser {
   /// Describes the entry that was parsed last, in the plural and for messages: "JPEG images". Empty
   /// if the value parses but is of another kind than this schema expects.
   virtual std::string kind() const = 0;
+  /// Bytes of memory that it keeps from one entry to the next; 0 by default.
+  virtual std::size_t held_bytes() const { return 0; }
 };
 
 /// A structure in which other programs store records in an LMDB.

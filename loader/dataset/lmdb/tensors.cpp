@@ -4,6 +4,7 @@
 #include "dataset/lmdb/lmdb_schema.h"
 #include "dataset/lmdb/pictures.h"
 #include "dataset/values/caffe2_tensors.h"
+#include "dataset/values/capacity_bytes.h"
 
 namespace millrace {
 namespace {
@@ -22,6 +23,9 @@ class TensorsParser final : public EntryParser {
   }
 
   std::string kind() const override { return kind_; }
+  std::size_t held_bytes() const override {
+    return tensors_.held_bytes() + capacity_bytes(pnm_, small_);
+  }
 
  private:
   void add_values(const Caffe2Tensor& tensor, std::vector<RecordField>& fields) {

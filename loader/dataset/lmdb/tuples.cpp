@@ -11,6 +11,7 @@
 
 #include "dataset/lmdb/lmdb_schema.h"
 #include "dataset/lmdb/pictures.h"
+#include "dataset/values/capacity_bytes.h"
 #include "dataset/values/msgpack.h"
 #include "dataset/values/pickle.h"
 #include "dataset/values/value.h"
@@ -75,6 +76,7 @@ class Numbers {
     return integers_.size() == floats_.size() ? std::as_bytes(std::span(integers_))
                                               : std::as_bytes(std::span(floats_));
   }
+  std::size_t held_bytes() const { return capacity_bytes(integers_, floats_); }
 
  private:
   std::vector<std::int64_t> integers_;
@@ -110,6 +112,11 @@ class TupleParser final : public EntryParser {
                                               : "dictionaries";
     const std::string_view image = picture_kind(image_);
     return image.empty() ? text : text + " with " + std::string(image) + " images";
+  }
+  std::size_t held_bytes() const override {
+    std::size_t bytes = pickle_.held_bytes() + values_.held_bytes();
+    for (const Numbers& numbers : numbers_) bytes += sizeof numbers + numbers.held_bytes();
+    return bytes + names_.size() * sizeof(std::string);  // names are short
   }
 
  private:

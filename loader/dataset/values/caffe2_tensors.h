@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "dataset/values/capacity_bytes.h"
+
 namespace millrace {
 
 /// The supported values of TensorProto.DataType.
@@ -49,6 +51,10 @@ class Caffe2Tensors {
 
   /// Valid until the next read and as long as the input.
   std::span<const Caffe2Tensor> tensors() const { return tensors_; }
+  /// Bytes of memory that it keeps for the next read.
+  std::size_t held_bytes() const {
+    return capacity_bytes(tensors_, begins_, shapes_, int32s_, int64s_, floats_, strings_);
+  }
 
  private:
   /// Number of values before those of a tensor.

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "dataset/values/capacity_bytes.h"
 #include "dataset/values/value.h"
 
 namespace millrace {
@@ -30,6 +31,8 @@ class PickleReader {
  public:
   /// On success `values` refers to `input`. On failure the reason says what is wrong and where.
   Status read(std::span<const std::byte> input, Values& values);
+  /// Bytes of memory that it keeps for the next input, beside those of the values.
+  std::size_t held_bytes() const { return capacity_bytes(stack_, marks_, memo_); }
 
  private:
   // The stack and the memo hold numbers of values; the marks are positions in the stack.

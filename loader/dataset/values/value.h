@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "dataset/values/capacity_bytes.h"
+
 namespace millrace {
 
 struct None {};
@@ -93,6 +95,10 @@ class Values {
   /// Buffer for unescaped text, with room for twice as many bytes as the input has. Appended bytes
   /// stay valid until the next start().
   std::string& unescaped();
+  /// Bytes of memory that it keeps for the next input.
+  std::size_t held_bytes() const {
+    return capacity_bytes(values_, edges_, items_, extents_, unescaped_);
+  }
   /// Completes the values. Returns bad if the values reachable from `root` exceed a limit.
   Status finish(std::uint32_t root);
 

@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/foreign_lmdb.h"
@@ -165,6 +167,52 @@ TEST(HeldBytes, OfStoredRecordsThatAreNotMapped) {
       EXPECT_FALSE(joined->read(index).fields().empty());
     EXPECT_GE(joined->held_bytes(), 14 * mebibyte);
     EXPECT_LE(joined->held_bytes(), 18 * mebibyte);
+  }
+}
+
+/// Returns a number as protobuf's varint.
+std::string varint(std::uint64_t number) {
+  std::string bytes;
+  for (; number >= 0x80; number >>= 7) bytes += static_cast<char>(number | 0x80);
+  return bytes += static_cast<char>(number);
+}
+
+/// Returns a field of protobuf: a number, or bytes.
+std::string field(int number, std::uint64_t value) {
+  return static_cast<char>(number << 3) + varint(value);
+}
+std::string field(int number, const std::string& bytes) {
+  return static_cast<char>(number << 3 | 2) + varint(bytes.size()) + bytes;
+}
+
+/// Returns a length of MessagePack in 4 bytes, behind the byte of its type.
+std::string msgpack_length(unsigned char type, std::size_t length) {
+  std::string bytes(1, static_cast<char>(type));
+  for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(length >> shift);
+  return bytes;
+}
+
+// A parser makes fields in memory of its own if the entry does not have them as they are.
+TEST(HeldBytes, OfOtherProgramsRecordsThatAreParsed) {
+  const TemporaryFolder folder;
+  const std::string pixels(mebibyte, 'p');
+  const std::string tensor = field(1, 512) + field(1, 512) + field(2, 1) + field(3, pixels);
+  const std::string image = "\xFF\xD8\xFF";
+  const std::string numbers = msgpack_length(0xDD, mebibyte / 8) + std::string(mebibyte / 8, 7);
+  const std::vector<std::pair<const char*, std::string>> entries = {
+      {"caffe-datum", field(1, 1) + field(2, 1024) + field(3, 1024) + field(4, pixels)},
+      {"caffe2-tensors", field(1, tensor)},
+      {"tuples", '\x92' + msgpack_length(0xC6, image.size()) + image + numbers}};
+  for (const auto& [format, value] : entries) {
+    SCOPED_TRACE(format);
+    const std::filesystem::path path = folder / (std::string(format) + ".lmdb");
+    testing::write_pairs(path, {{"a", value}});
+    const auto reader = open_dataset(path, {.format = format})->make_reader();
+    EXPECT_LT(reader->held_bytes(), mebibyte / 1024);
+    std::size_t bytes = 0;
+    for (const RecordField& one : reader->read(0).fields()) bytes += one.bytes.size();
+    EXPECT_GE(bytes, mebibyte);
+    EXPECT_GE(reader->held_bytes(), mebibyte);
   }
 }
 
