@@ -320,8 +320,7 @@ void SampleWorkers::fill(MemoryReport& memory) const {
 
 void SampleWorkers::fill(Report& report, const WorkerFigures& now,
                          const WorkerFigures& base) const {
-  report.bad_records = maker_->bad_records();
-  report.bad_record_list = maker_->bad_record_list();
+  maker_->fill_bad_records(report);
   report.cores = std::min(runtime_.topology().cores, nodes_.cores());
   report.launch_cores = runtime_.launch_cores();
   report.warnings = runtime_.warnings();

@@ -279,14 +279,10 @@ std::size_t SampleMaker::cache_bytes() const {
   return caches_.cache != nullptr ? caches_.cache->bytes() : 0;
 }
 
-std::uint64_t SampleMaker::bad_records() const {
+void SampleMaker::fill_bad_records(Report& report) const {
   MutexLock lock(mutex_);
-  return bad_records_;
-}
-
-std::vector<BadRecord> SampleMaker::bad_record_list() const {
-  MutexLock lock(mutex_);
-  return bad_record_list_;
+  report.bad_records = bad_records_;
+  report.bad_record_list = bad_record_list_;
 }
 
 std::optional<SampleMaker::Running> SampleMaker::longest_running() const {

@@ -144,12 +144,12 @@ class SampleMaker {
   std::optional<std::chrono::nanoseconds> stream_busy() const {
     return windows_ != nullptr ? std::optional(windows_->busy()) : std::nullopt;
   }
-  std::uint64_t bad_records() const;
+  /// Writes the number and the list of bad records into a report, both of one moment.
+  void fill_bad_records(Report& report) const;
   /// Size of the record hints in bytes, over all pipelines that share them.
   std::size_t hint_bytes() const;
   /// Size of the cache in bytes, over all pipelines that share it.
   std::size_t cache_bytes() const;
-  std::vector<BadRecord> bad_record_list() const;
   /// Warnings about optional calls of the dataset that threw.
   std::vector<std::string> warnings() const;
   const std::vector<std::string>& stages() const { return stages_; }

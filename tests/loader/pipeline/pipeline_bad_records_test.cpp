@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -220,6 +221,27 @@ TEST(PipelineBadRecords, ReportListsTheFirstHundredOnly) {
   (void)take(pipeline);
   EXPECT_EQ(pipeline.report().bad_records, 400U);
   EXPECT_EQ(pipeline.report().bad_record_list.size(), 100U);
+}
+
+// A bad record that is found while a report is made is in both or in neither.
+TEST(PipelineBadRecords, ReportListsAsManyAsItCounts) {
+  for (int round = 0; round < 20; ++round) {
+    SmallRun run(80);
+    run.workers(2);
+    run.options.bad_records = BadRecords::mark;
+    run.transform->on_end = [](const Record&) { return Status::bad("all of them"); };
+    Pipeline pipeline = run.pipeline();
+    std::vector<std::jthread> reporters;  // several, so that they wait for each other
+    for (int reporter = 0; reporter < 4; ++reporter)
+      reporters.emplace_back([&pipeline] {
+        for (std::uint64_t counted = 0; counted < 80;) {
+          const Report report = pipeline.report();
+          counted = report.bad_records;
+          EXPECT_EQ(report.bad_record_list.size(), counted);
+        }
+      });
+    while (pipeline.next()) continue;
+  }
 }
 
 TEST(PipelineBadRecords, PaddingThatRepeatsABadRecordStaysNotValid) {
