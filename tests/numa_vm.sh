@@ -123,7 +123,7 @@ if [ -n "$disk" ]; then
   disk_arguments=(-drive "file=blkdebug:$work/lost_sectors:$work/disk,format=raw,if=none,id=disk"
     -device nvme,drive=disk,serial=disk)
   mkdir "$root/disk"
-  mount_disk='n=0; while [ ! -e /dev/nvme0n1 ] && [ $n -lt 100 ]; do n=$((n + 1)); sleep 0.1; done
+  mount_disk='n=0; while [ ! -e /dev/nvme0n1 ] && [ $n -lt 600 ]; do n=$((n + 1)); sleep 0.1; done
 mount -t ext4 -o ro /dev/nvme0n1 /disk || { echo disk >/dev/ttyS2; poweroff -f; }'
 fi
 
@@ -164,7 +164,7 @@ boot() {
     -serial "file:$work/console" -serial stdio -serial "file:$work/progress" \
     </dev/null 2>"$work/qemu" &
   qemu=$!
-  wait_until 60 has_started
+  wait_until 120 has_started
 }
 has_started() { grep -q started "$work/progress"; }
 never() { false; }
@@ -186,7 +186,7 @@ wait_until() {
 # before the program's turn: such a machine is started again.
 attempts=3
 until boot; do
-  printf 'numa_vm.sh: the kernel (%s) did not start within 60 s; its last lines:\n' "$kernel" >&2
+  printf 'numa_vm.sh: the kernel (%s) did not start within 120 s; its last lines:\n' "$kernel" >&2
   tail -n 5 "$work/console" | tr -d '\r' >&2
   attempts=$((attempts - 1))
   [ "$attempts" -gt 0 ] || fail "the machine did not start; $program was not run."
