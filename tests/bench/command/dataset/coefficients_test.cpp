@@ -7,15 +7,14 @@
 #include <millrace/image_decoder.h>
 
 #include <array>
-#include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "support/packs.h"
 #include "support/temporary_folder.h"
+#include "support/waiting.h"
 
 namespace millrace {
 namespace {
@@ -180,12 +179,12 @@ TEST_F(Coefficients, AnInterruptedRecodeIsResumed) {
   {
     RunningProgram running({MILLRACE_COMMAND, "recode", many.string(), stored_.string(),
                             "--commit-bytes", "100KB", "--workers", "1"});
-    std::error_code missing;
-    for (int n = 0; n < 10'000; ++n) {
+    const auto has_begun = [this] {
+      std::error_code missing;
       const std::uintmax_t bytes = fs::file_size(stored_, missing);
-      if (!missing && bytes > 500'000) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+      return !missing && bytes > 500'000;
+    };
+    EXPECT_TRUE(eventually(has_begun, 3 * patience));
     running.send(SIGKILL);
   }
   EXPECT_NE(recode(many, stored_, {"--resume", "--store", "jpeg"}).exit_code, 0);
