@@ -52,9 +52,10 @@ TEST(Report, HasTheTimesOfItsStages) {
     (void)testing::take(pipeline);
     return pipeline.report();
   };
-  // On a busy machine the run may start late, and a short stage may take long.
+  // On a busy machine the run or its trainer may start late, and a short stage may take long.
   const Report report = testing::best_of_longer(make, [](const Report& found) {
-    return found.worker_utilization > 0.3 && found.stages.at(2).share > found.stages.at(0).share;
+    return found.worker_utilization > 0.3 && found.stall.total_ms >= 50 &&
+           found.stages.at(2).share > found.stages.at(0).share;
   });
   ASSERT_EQ(report.stages.size(), 4U);
   EXPECT_EQ(report.stages[0].name, "read");
