@@ -9,11 +9,11 @@ namespace millrace {
 namespace {
 
 /// Largest number of samples in one `CropWork`.
-constexpr std::size_t most_samples = CropWork::most_samples;
+constexpr std::size_t max_samples = CropWork::max_samples;
 /// Mean scratch per sample in bytes. 25,000 crops of 500 photographs used 410 KiB on average.
 constexpr std::size_t mean_scratch = std::size_t{1} << 20U;
 /// Largest scratch of one sample in bytes. If a crop needs more, a worker makes it.
-constexpr std::size_t most_scratch = std::size_t{8} << 20U;
+constexpr std::size_t max_scratch = std::size_t{8} << 20U;
 
 class CropStage final : public DeviceStage {
  public:
@@ -21,7 +21,7 @@ class CropStage final : public DeviceStage {
 
   const char* name() const override { return "crop"; }
   std::size_t scratch_bytes(std::size_t samples) const override {
-    return std::min(samples, most_samples) * mean_scratch + most_scratch;
+    return std::min(samples, max_samples) * mean_scratch + max_scratch;
   }
   bool packed() const override { return true; }
   void launch(Stream& stream, const Samples& samples) const override {
@@ -35,12 +35,12 @@ class CropStage final : public DeviceStage {
     work.workers = samples.workers;
     work.height = output_.height;
     work.width = output_.width;
-    for (std::size_t first = 0; first < samples.count; first += most_samples) {
+    for (std::size_t first = 0; first < samples.count; first += max_samples) {
       work.offsets = samples.offsets + first;
       work.packed = reinterpret_cast<const std::uint8_t*>(samples.fields[packed_]) + first;
       work.marks = samples.marks + first;
       work.images = reinterpret_cast<std::uint8_t*>(samples.to) + first * image_bytes;
-      work.samples = std::min(samples.count - first, most_samples);
+      work.samples = std::min(samples.count - first, max_samples);
       stream.launch(work);
     }
   }
@@ -87,16 +87,16 @@ Status ImagePacker::measure(std::span<const std::byte> record, const ResamplePla
   bytes = 0;
   is_jpeg_ = false;
   if (Status opened = packer_.open(record); !opened.is_ok()) return opened;
-  return packer_.measure(crop_of(plan), most_scratch, bytes);
+  return packer_.measure(crop_of(plan), max_scratch, bytes);
 }
 
 std::size_t ImagePacker::measure(ImageDecoder& decoder, const ResamplePlan& plan) {
   is_jpeg_ = true;
-  return jpeg_packer_.open(decoder) ? jpeg_packer_.measure(crop_of(plan), most_scratch) : 0;
+  return jpeg_packer_.open(decoder) ? jpeg_packer_.measure(crop_of(plan), max_scratch) : 0;
 }
 
 // Input is reserved in proportion to scratch: one finished image for each `mean_scratch` bytes.
-std::size_t ImagePacker::least_bytes(std::size_t image_bytes) const {
+std::size_t ImagePacker::min_bytes(std::size_t image_bytes) const {
   const std::size_t scratch = is_jpeg_ ? jpeg_packer_.scratch_bytes() : packer_.scratch_bytes();
   return scratch * image_bytes / mean_scratch;
 }

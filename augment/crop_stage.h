@@ -34,7 +34,7 @@ class ImagePacker {
   std::size_t measure(ImageDecoder& decoder, const ResamplePlan& plan);
   /// Returns the least number of input bytes that the measured crop must reserve: a sample's share
   /// of the scratch is proportional to its input. An image has `image_bytes` bytes.
-  std::size_t least_bytes(std::size_t image_bytes) const;
+  std::size_t min_bytes(std::size_t image_bytes) const;
   /// Packs the crop that was measured last. The record must still be valid.
   void pack(std::byte* to) const { is_jpeg_ ? jpeg_packer_.pack(to) : packer_.pack(to); }
 

@@ -239,7 +239,7 @@ Status ImageMaker::pack_image() {
   if (bytes == 0) return Status::ok();
   const SampleImagePlace& place = images_.all.front();
   const std::span<std::byte> room =
-      sample_->packed_room(place.field, bytes, packer_.least_bytes(image(place).bytes()));
+      sample_->packed_room(place.field, bytes, packer_.min_bytes(image(place).bytes()));
   if (room.empty()) return Status::ok();
   packer_.pack(room.data());
   packed_ = true;

@@ -34,7 +34,7 @@ void describe(Parameters& parameters, MaskTarget& mask) {
 }
 
 void describe(Parameters& parameters, BoxesTarget& boxes) {
-  parameters.integer("max_length", boxes.max_length, 1, most_target_values);
+  parameters.integer("max_length", boxes.max_length, 1, max_target_values);
   parameters.named("format", boxes.format, box_formats);
   parameters.named("unit", boxes.unit, coordinate_units);
   parameters.number("min_size", boxes.min_size, {0, largest_side});
@@ -42,7 +42,7 @@ void describe(Parameters& parameters, BoxesTarget& boxes) {
 }
 
 void describe(Parameters& parameters, KeypointsTarget& points) {
-  parameters.integer("max_length", points.max_length, 1, most_target_values);
+  parameters.integer("max_length", points.max_length, 1, max_target_values);
   parameters.integer("points", points.points, 1, 100'000);
   parameters.integer("values", points.values, 2, 3);
   parameters.named("unit", points.unit, coordinate_units);
@@ -56,7 +56,7 @@ void describe(Parameters& parameters, ValuesTarget& values) {
                             DType::bfloat16, DType::float32, DType::float64, DType::boolean});
   static constexpr NumberList extents{.what = "one to three integers, the extents",
                                       .counts = {1, 2, 3},
-                                      .limits = {1, most_target_values},
+                                      .limits = {1, max_target_values},
                                       .whole = true};
   std::vector<double> shape(values.shape.extents().begin(), values.shape.extents().end());
   const std::vector<double> before = shape;
@@ -67,7 +67,7 @@ void describe(Parameters& parameters, ValuesTarget& values) {
       read = read.with_outer(static_cast<std::size_t>(*extent));
     values.shape = read;
   }
-  parameters.integer("max_length", values.max_length, 0, most_target_values);
+  parameters.integer("max_length", values.max_length, 0, max_target_values);
   parameters.name("of", values.of);
 }
 

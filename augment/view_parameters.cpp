@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-constexpr int most_images = 64;
+constexpr int max_images = 64;
 constexpr const char* draws_names[] = {"same", "own"};  // names of `Draws`
 
 std::string view_place(std::string_view source, const std::string& field) {
@@ -40,7 +40,7 @@ std::vector<View> read_views(const RecipeJson& json, std::string_view source) {
     view.field = field;
     const std::string place = view_place(source, field);
     ParameterReader reader(value, "the view", place);
-    reader.integer("count", view.count, 1, most_images);
+    reader.integer("count", view.count, 1, max_images);
     reader.size("output", view.output);
     read_operations(reader, value.contains("output"), view.output, view.ops, place);
     reader.check_keys();
@@ -76,7 +76,7 @@ void check_views(const Recipe& recipe, std::string_view source) {
       refuse_parameter(place, "the field comes twice");
     ParameterChecker checker(place);
     int count = view.count;
-    checker.integer("count", count, 1, most_images);
+    checker.integer("count", count, 1, max_images);
     check_program(view.output, view.ops, place);
     if (views_of(view.ops) > 1)
       refuse_parameter(place, "the operations make " + std::to_string(views_of(view.ops)) +
@@ -111,9 +111,9 @@ RecipeJson record_images_json(const std::vector<RecordImage>& images) {
 
 void check_record_images(const Recipe& recipe, std::string_view source) {
   if (recipe.images.empty()) return;
-  if (recipe.images.size() >= most_images)
+  if (recipe.images.size() >= max_images)
     refuse_parameter(source, "\"images\" has " + std::to_string(recipe.images.size()) +
-                                 " members; a sample has at most " + std::to_string(most_images) +
+                                 " members; a sample has at most " + std::to_string(max_images) +
                                  " encoded images, \"image\" among them");
   if (recipe.mix)
     refuse_parameter(source, "\"mix\" mixes one image of a sample, and \"images\" makes more");

@@ -18,10 +18,11 @@ DecodeBudget::DecodeBudget(const DecodeLimits& limits)
   };
   check("max_pixels", limits.max_pixels);
   // Offsets of an image's bytes are counted in an int.
-  constexpr std::uint64_t most_pixels = 250'000'000;
-  if (limits.max_pixels > most_pixels)
+  constexpr std::uint64_t max_allowed_pixels = 250'000'000;
+  if (limits.max_pixels > max_allowed_pixels)
     throw Error(ErrorCode::invalid_argument, "max_pixels is " + std::to_string(limits.max_pixels) +
-                                                 "; it is at most " + std::to_string(most_pixels));
+                                                 "; it is at most " +
+                                                 std::to_string(max_allowed_pixels));
   check("max_pixels_per_byte", limits.max_pixels_per_byte);
   check("max_scan_pixels", limits.max_scan_pixels);
   check("max_decode_bytes", limits.max_decode_bytes);

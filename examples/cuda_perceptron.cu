@@ -98,15 +98,15 @@ class CudaQueue {
 }  // namespace
 
 struct CudaPerceptron::OnDevice {
-  OnDevice(const PerceptronShape& shape, int most_samples, cudaStream_t stream)
+  OnDevice(const PerceptronShape& shape, int max_samples, cudaStream_t stream)
       : queue(stream),
         weights(make_array<float>(shape.weights())),
         momentum(make_array<float>(shape.weights())),
         gradients(make_array<float>(shape.weights())),
-        hidden(make_array<float>(most_samples * shape.hidden)),
-        hidden_gradient(make_array<float>(most_samples * shape.hidden)),
-        output(make_array<float>(most_samples * shape.classes)),
-        outcomes(make_array<float>(most_samples * sum_count)),
+        hidden(make_array<float>(max_samples * shape.hidden)),
+        hidden_gradient(make_array<float>(max_samples * shape.hidden)),
+        output(make_array<float>(max_samples * shape.classes)),
+        outcomes(make_array<float>(max_samples * sum_count)),
         sums(make_array<double>(sum_count)),
         model{.shape = shape,
               .weights = weights.get(),
@@ -124,9 +124,9 @@ struct CudaPerceptron::OnDevice {
   DevicePerceptron model;
 };
 
-CudaPerceptron::CudaPerceptron(const PerceptronShape& shape, int most_samples,
+CudaPerceptron::CudaPerceptron(const PerceptronShape& shape, int max_samples,
                                std::span<const float> weights, CUstream_st* stream)
-    : on_device_(std::make_unique<OnDevice>(shape, most_samples, stream)) {
+    : on_device_(std::make_unique<OnDevice>(shape, max_samples, stream)) {
   check(cudaMemcpy(on_device_->model.weights, weights.data(), weights.size_bytes(),
                    cudaMemcpyHostToDevice),
         "cudaMemcpy");

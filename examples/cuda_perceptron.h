@@ -15,8 +15,8 @@ struct CUstream_st;
 /// Throws `std::runtime_error` when CUDA fails.
 class CudaPerceptron {
  public:
-  /// `weights` are the initial weights, `most_samples` the maximal number of samples per call.
-  CudaPerceptron(const PerceptronShape& shape, int most_samples, std::span<const float> weights,
+  /// `weights` are the initial weights, `max_samples` the maximal number of samples per call.
+  CudaPerceptron(const PerceptronShape& shape, int max_samples, std::span<const float> weights,
                  CUstream_st* stream);
   ~CudaPerceptron();
   CudaPerceptron(const CudaPerceptron&) = delete;

@@ -34,8 +34,8 @@ std::uint8_t hue_of(int red, int green, int blue, int most, int range) {
 }  // namespace
 
 void shift_hue(std::uint8_t* pixel, std::uint8_t shift) {
-  const std::uint8_t most_level = std::max({pixel[0], pixel[1], pixel[2]});
-  const int most = most_level;
+  const std::uint8_t max_level = std::max({pixel[0], pixel[1], pixel[2]});
+  const int most = max_level;
   const int range = most - std::min({pixel[0], pixel[1], pixel[2]});
   if (range == 0) return;
   const float part_of_most = static_cast<float>(range) / static_cast<float>(most);
@@ -48,12 +48,12 @@ void shift_hue(std::uint8_t* pixel, std::uint8_t shift) {
   const std::uint8_t least = to_level(std::round(most * (1.0 - share)));
   const std::uint8_t falling = to_level(std::round(most * (1.0 - share * part)));
   const std::uint8_t rising = to_level(std::round(most * (1.0 - share * (1.0 - part))));
-  const std::array<std::array<std::uint8_t, 3>, 6> colours{{{most_level, rising, least},
-                                                            {falling, most_level, least},
-                                                            {least, most_level, rising},
-                                                            {least, falling, most_level},
-                                                            {rising, least, most_level},
-                                                            {most_level, least, falling}}};
+  const std::array<std::array<std::uint8_t, 3>, 6> colours{{{max_level, rising, least},
+                                                            {falling, max_level, least},
+                                                            {least, max_level, rising},
+                                                            {least, falling, max_level},
+                                                            {rising, least, max_level},
+                                                            {max_level, least, falling}}};
   std::ranges::copy(colours[static_cast<std::size_t>(sector) % 6], pixel);
 }
 

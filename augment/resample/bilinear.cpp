@@ -82,14 +82,14 @@ HWY_EXPORT(weigh_pixels);
 }  // namespace
 
 void weigh_bilinearly(const ResampleAxis::Wanted& wanted, double scale, BilinearWeights& made) {
-  constexpr std::size_t most_step = 8;
+  constexpr std::size_t max_step = 8;
   made.taps = static_cast<int>(std::ceil(std::max(scale, 1.0))) * 2 + 1;
   // The last vector may reach beyond the last pixel.
-  made.stride = static_cast<std::size_t>(wanted.count) + most_step;
+  made.stride = static_cast<std::size_t>(wanted.count) + max_step;
   const auto lists = static_cast<std::size_t>(made.taps);
   made.begins.resize(std::max(made.begins.size(), made.stride));
   made.weights.resize(std::max(made.weights.size(), lists * made.stride));
-  made.shares.resize(std::max(made.shares.size(), lists * most_step));
+  made.shares.resize(std::max(made.shares.size(), lists * max_step));
   HWY_DYNAMIC_DISPATCH(weigh_pixels)(wanted, scale, made);
 }
 

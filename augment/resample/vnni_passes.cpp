@@ -33,7 +33,7 @@ constexpr int groups_at_once = 4;
 }  // namespace
 
 bool DigitAxis::arrange() {
-  if (quads > most_quads) return false;
+  if (quads > max_quads) return false;
   const int bytes = 3 * count;
   const int groups = (bytes + lanes - 1) / lanes;
   bases.assign(
@@ -227,7 +227,7 @@ MILLRACE_VNNI void make_row(const std::uint32_t* digits, int any_quads,
 
 void vnni_horizontal(const DigitAxis& axis, const std::uint8_t* const* rows,
                      std::uint8_t* const* made, std::size_t count) {
-  static_assert(DigitAxis::most_quads == 4);
+  static_assert(DigitAxis::max_quads == 4);
   if (axis.quads == 1)
     make_rows<1>(axis, rows, made, count);
   else if (axis.quads == 2)

@@ -50,7 +50,7 @@ std::optional<ValuesTarget> values_of(const FieldSpec& spec) {
   ValuesTarget target{.dtype = spec.dtype, .shape = spec.shape};
   if (!spec.variable) return target;
   if (spec.shape[0] == 0) return std::nullopt;
-  target.max_length = static_cast<int>(std::min<std::size_t>(spec.shape[0], most_target_values));
+  target.max_length = static_cast<int>(std::min<std::size_t>(spec.shape[0], max_target_values));
   target.shape = Shape();
   for (std::size_t dimension = spec.shape.rank(); dimension-- > 1;)
     target.shape = target.shape.with_outer(spec.shape[dimension]);

@@ -13,7 +13,7 @@
 namespace millrace {
 
 /// The largest number of values of a target of varying length.
-inline constexpr int most_target_values = 1 << 24;
+inline constexpr int max_target_values = 1 << 24;
 
 /// Returns whether one of the targets moves with the image.
 bool has_moving(const std::vector<Target>& targets);

@@ -86,9 +86,9 @@ bool CropBatch::add(const CropRecord& record, std::size_t number) {
     if (!decoder_->open(record.bytes).is_ok()) return false;
     decoder_->use_index(record.index);
     if (jpeg_packer_.open(*decoder_))
-      bytes = jpeg_packer_.measure(draw_crop(decoder_->header().size(), number), most_scratch);
+      bytes = jpeg_packer_.measure(draw_crop(decoder_->header().size(), number), max_scratch);
   } else if (!packer_.open(record.bytes).is_ok() ||
-             !packer_.measure(draw_crop(packer_.size(), number), most_scratch, bytes).is_ok()) {
+             !packer_.measure(draw_crop(packer_.size(), number), max_scratch, bytes).is_ok()) {
     return false;
   }
   if (bytes == 0) return false;

@@ -41,7 +41,7 @@ class CropBatch {
   static constexpr std::int32_t side = 224;
   static constexpr std::size_t image_bytes = std::size_t{3} * side * side;
   /// A pipeline's limit on the scratch of a crop, in bytes.
-  static constexpr std::size_t most_scratch = std::size_t{8} << 20U;
+  static constexpr std::size_t max_scratch = std::size_t{8} << 20U;
 
   /// Packs random crop `number` of a record. Returns false and adds nothing if it cannot be packed.
   bool add(const CropRecord& record, std::size_t number);

@@ -19,12 +19,12 @@ constexpr std::size_t counted_crops = 20;
 
 const std::vector<CropRecord>& all_records() {
   static const std::vector<CropRecord> records =
-      crop_records(photographs_folder(), gpu_scale().most_samples, CropForm::coefficients);
+      crop_records(photographs_folder(), gpu_scale().max_samples, CropForm::coefficients);
   return records;
 }
 const std::vector<CropRecord>& all_jpegs() {
   static const std::vector<CropRecord> records =
-      crop_records(photographs_folder(), gpu_scale().most_samples, CropForm::jpeg);
+      crop_records(photographs_folder(), gpu_scale().max_samples, CropForm::jpeg);
   return records;
 }
 
@@ -72,7 +72,7 @@ bool crops_as_the_host(CropWork work, const CropBatch& batch, CudaStream& stream
 void time_crops(benchmark::State& state, const std::vector<CropRecord>& records, bool add_counts,
                 std::size_t samples) {
   if (records.empty()) return state.SkipWithError("needs --photos FOLDER with JPEGs");
-  constexpr std::size_t together = CropWork::most_samples;
+  constexpr std::size_t together = CropWork::max_samples;
   CropBatch batch;
   CropCounts counts;
   for (std::size_t n = 0; batch.size() < samples && n < 4 * samples; ++n)
@@ -143,7 +143,7 @@ void time_jpeg_crops(benchmark::State& state, std::size_t samples) {
 
 void register_crops() {
   benchmark::RegisterBenchmark("CropCounts/224", count_crops)->UseManualTime()->Iterations(1);
-  const std::size_t samples = std::min<std::size_t>(256, gpu_scale().most_samples);
+  const std::size_t samples = std::min<std::size_t>(256, gpu_scale().max_samples);
   register_timed("Crop/224/64", time_coefficient_crops, samples);
   register_timed("JpegCrop/224/64", time_jpeg_crops, samples);
 }

@@ -115,7 +115,7 @@ void decode(benchmark::State& state, Region (*region_of)(Size, std::size_t), Ind
 /// index, then the packing, which takes `pack_us`. `packed` is the share of the crops that the
 /// device can make, `kilobytes` the mean size of a packed crop without the weights.
 void pack_jpeg_crop(benchmark::State& state) {
-  constexpr std::size_t most_scratch = std::size_t{8} << 20U;
+  constexpr std::size_t max_scratch = std::size_t{8} << 20U;
   Regions regions(crop_of, Index::whole);
   JpegCropPacker packer;
   std::vector<std::byte> place;
@@ -129,7 +129,7 @@ void pack_jpeg_crop(benchmark::State& state) {
     const double begin = micro::thread_seconds();
     ImageDecoder& decoder = regions.open(number);
     const double opened = micro::thread_seconds();
-    const std::size_t size = packer.open(decoder) ? packer.measure(crop, most_scratch) : 0;
+    const std::size_t size = packer.open(decoder) ? packer.measure(crop, max_scratch) : 0;
     if (size > place.size()) place.resize(size);
     if (size > 0) packer.pack(place.data());
     const double end = micro::thread_seconds();

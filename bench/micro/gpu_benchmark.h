@@ -25,7 +25,7 @@ namespace millrace::micro {
 /// Amount of work. The benchmarks set it themselves: they report the time of a single launch, which
 /// the library would repeat for a long time.
 struct GpuScale {
-  std::size_t most_samples = SIZE_MAX;
+  std::size_t max_samples = SIZE_MAX;
   int timings = 30;
   /// Launches that are timed together, so that they do not wait for the host.
   int launches_per_timing = 20;
@@ -39,7 +39,7 @@ struct GpuScale {
 };
 
 /// For `--small`: a quick run whose figures are meaningless.
-inline constexpr GpuScale small_scale{.most_samples = 2,
+inline constexpr GpuScale small_scale{.max_samples = 2,
                                       .timings = 2,
                                       .launches_per_timing = 1,
                                       .warm_ups = 1,
@@ -81,7 +81,7 @@ struct Shape4 {
 inline std::vector<Shape4> image_batches() {
   std::vector<Shape4> batches = {
       {256, 224, 224, 3}, {144, 299, 299, 3}, {64, 384, 384, 3}, {48, 518, 518, 3}};
-  for (Shape4& batch : batches) batch.samples = std::min(batch.samples, gpu_scale().most_samples);
+  for (Shape4& batch : batches) batch.samples = std::min(batch.samples, gpu_scale().max_samples);
   return batches;
 }
 

@@ -73,7 +73,7 @@ constexpr std::size_t slot_side = 224;
 
 /// Returns memory of the size of slots, on host and device.
 std::vector<Memory> slot_memory(CudaDevice& device) {
-  const std::size_t samples = std::min(slot_samples, gpu_scale().most_samples);
+  const std::size_t samples = std::min(slot_samples, gpu_scale().max_samples);
   std::vector<Memory> slots;
   for (int slot = 0; slot < 4; ++slot) {
     slots.push_back(device.allocate_host(samples * slot_side * slot_side * 3, {}));
@@ -87,7 +87,7 @@ Pipeline image_pipeline(const std::shared_ptr<CudaDevice>& device,
   const SampleSpec spec({{"image", DType::uint8, {slot_side, slot_side, 3}, false}});
   return Pipeline(
       std::make_shared<OneByteDataset>(), std::make_shared<EmptyTransform>(spec), device,
-      {.batch_size = std::min(slot_samples, gpu_scale().most_samples), .runtime = runtime});
+      {.batch_size = std::min(slot_samples, gpu_scale().max_samples), .runtime = runtime});
 }
 
 /// Times launches during one kernel. After the kernel, `freed` is freed.

@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t batch_size = 32;
 constexpr std::size_t pixels = 64;
-constexpr double most_loss = 0.05;
+constexpr double max_loss = 0.05;
 
 /// A dataset whose records are rows of an array.
 class Arrays final : public Dataset {
@@ -157,7 +157,7 @@ bool agrees(const measure::Workload& workload, double budget_seconds) {
   const Rates rates = brute_force(workload, settings);
   const double best = std::ranges::max_element(rates, {}, &Rates::value_type::second)->second;
   const auto cheapest = std::ranges::find_if(
-      rates, [&](const auto& rate) { return rate.second >= (1 - most_loss) * best; });
+      rates, [&](const auto& rate) { return rate.second >= (1 - max_loss) * best; });
   for (const auto& [setting, rate] : rates)
     std::printf("  %u x %zu: %.0f/s (%.1f%%)\n", setting.first, setting.second, rate,
                 100 * rate / best);

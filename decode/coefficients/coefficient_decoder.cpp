@@ -70,15 +70,15 @@ Status CoefficientDecoder::decode_at(const Region& region, int reduction, PixelV
 
 Status CoefficientDecoder::decode_rows(const Region& region, RowSink& sink) {
   // Pieces of fewer rows take longer; pieces of more rows exceed the L1 cache.
-  constexpr int least_rows = 24;
+  constexpr int min_rows = 24;
   constexpr int mcu_rows = 2 * jpeg::block_side + 1;
-  std::uint8_t* const to = begin(region, 1, std::min(region.height, least_rows + mcu_rows));
+  std::uint8_t* const to = begin(region, 1, std::min(region.height, min_rows + mcu_rows));
   int held = 0;
   int left = region.height;
   return make_rows(1, [&](int rows) {
     held += rows;
     left -= rows;
-    if (held == 0 || (held < least_rows && left > 0)) return;
+    if (held == 0 || (held < min_rows && left > 0)) return;
     sink.add({to, region.width, held, jpeg::RegionPixels::stride_of(region.width)});
     pixels_.continue_at(to);
     held = 0;

@@ -62,7 +62,7 @@ struct DcPlaces {
   alignas(32) std::array<std::uint32_t, tile_blocks> bits;
 };
 constexpr auto dc_places = [] {
-  std::array<DcPlaces, most_dc_bits + 1> all{};
+  std::array<DcPlaces, max_dc_bits + 1> all{};
   for (std::size_t width = 0; width < all.size(); ++width)
     for (std::size_t block = 0; block < tile_blocks; ++block) {
       for (std::size_t byte = 0; byte < 4; ++byte)

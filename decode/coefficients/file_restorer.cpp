@@ -106,7 +106,7 @@ class FileState {
 bool restore_file(const jpeg::Frame& frame, const Coefficients& coefficients,
                   const FileParts& parts, std::vector<std::uint8_t>& file) {
   // Limits the time that a corrupt skeleton can take. Valid files do not have more scans.
-  constexpr int most_scans = 200;
+  constexpr int max_scans = 200;
   const std::span<const std::uint8_t> skeleton = parts.skeleton;
   FileState state(frame);
   file.clear();
@@ -123,7 +123,7 @@ bool restore_file(const jpeg::Frame& frame, const Coefficients& coefficients,
     if (segment->marker != start_of_scan) continue;
     keep(at);
     Scan scan{.padding = parts.padding};
-    if (++scans > most_scans || !state.read_scan(segment->content, scan) ||
+    if (++scans > max_scans || !state.read_scan(segment->content, scan) ||
         !write_scan(frame, coefficients, scan, file) || file.size() > parts.bytes)
       return false;
   }

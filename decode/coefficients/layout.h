@@ -30,18 +30,18 @@ inline constexpr std::size_t checksum_bytes = 8;
 
 inline constexpr std::size_t block_values = 64;
 inline constexpr int tile_blocks = 8;
-inline constexpr unsigned most_dc_bits = 13;
+inline constexpr unsigned max_dc_bits = 13;
 /// Bytes of a tile: those of its fixed-size fields, and those of the largest tile.
 inline constexpr std::size_t fixed_tile_bytes = 7;
-inline constexpr std::size_t most_tile_bytes =
-    fixed_tile_bytes + most_dc_bits + tile_blocks * (sizeof(std::uint64_t) + (block_values - 1)) +
+inline constexpr std::size_t max_tile_bytes =
+    fixed_tile_bytes + max_dc_bits + tile_blocks * (sizeof(std::uint64_t) + (block_values - 1)) +
     tile_blocks * (block_values - 1) / 2 + sizeof(std::int16_t) * tile_blocks * (block_values - 1);
 /// Tile offsets have 2 bytes in rows of at most this many bytes, and 4 bytes in longer rows.
 inline constexpr std::size_t longest_short_row = 0xFFFF;
 
 /// Ranges of the AC coefficients that are stored in a nibble, and in a byte.
-inline constexpr int least_nibble = -8, most_nibble = 7;
-inline constexpr int least_byte = -127, most_byte = 127;
+inline constexpr int min_nibble = -8, max_nibble = 7;
+inline constexpr int min_byte = -127, max_byte = 127;
 /// Marks an AC coefficient of two bytes among those of one byte.
 inline constexpr std::uint8_t wide_byte = 0x80;
 

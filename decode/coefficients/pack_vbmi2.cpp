@@ -47,8 +47,8 @@ MILLRACE_VBMI2 inline std::uint8_t* pack_nibbles(const std::int16_t* values, std
   const __m512i low_bits = _mm512_set1_epi16(15);
   for (std::size_t n = 0; n < count; n += lanes) {
     const __m512i value = _mm512_loadu_si512(values + n);
-    const __mmask32 fits = _mm512_cmple_epi16_mask(_mm512_set1_epi16(least_nibble), value) &
-                           _mm512_cmple_epi16_mask(value, _mm512_set1_epi16(most_nibble));
+    const __mmask32 fits = _mm512_cmple_epi16_mask(_mm512_set1_epi16(min_nibble), value) &
+                           _mm512_cmple_epi16_mask(value, _mm512_set1_epi16(max_nibble));
     const __m512i nibbles = _mm512_maskz_mov_epi16(fits, _mm512_and_si512(value, low_bits));
     // Two nibbles in 32 bits become a byte.
     const __m512i pairs = _mm512_or_si512(nibbles, _mm512_srli_epi32(nibbles, 12));
@@ -66,10 +66,10 @@ MILLRACE_VBMI2 inline std::uint8_t* pack_escapes(const std::int16_t* values, std
   std::size_t wide_count = 0;
   for (std::size_t n = 0; n < count; n += lanes) {
     const __m512i value = _mm512_loadu_si512(values + n);
-    const __mmask32 is_long = _mm512_cmplt_epi16_mask(value, _mm512_set1_epi16(least_nibble)) |
-                              _mm512_cmplt_epi16_mask(_mm512_set1_epi16(most_nibble), value);
-    const __mmask32 is_wide = _mm512_cmplt_epi16_mask(value, _mm512_set1_epi16(least_byte)) |
-                              _mm512_cmplt_epi16_mask(_mm512_set1_epi16(most_byte), value);
+    const __mmask32 is_long = _mm512_cmplt_epi16_mask(value, _mm512_set1_epi16(min_nibble)) |
+                              _mm512_cmplt_epi16_mask(_mm512_set1_epi16(max_nibble), value);
+    const __mmask32 is_wide = _mm512_cmplt_epi16_mask(value, _mm512_set1_epi16(min_byte)) |
+                              _mm512_cmplt_epi16_mask(_mm512_set1_epi16(max_byte), value);
     const __m256i bytes = _mm256_mask_mov_epi8(_mm512_cvtepi16_epi8(value), is_wide,
                                                _mm256_set1_epi8(static_cast<char>(wide_byte)));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_maskz_compress_epi8(is_long, bytes));

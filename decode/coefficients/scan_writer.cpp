@@ -107,13 +107,12 @@ class ScanCoder {
     const int difference = value - predictors_[n];
     predictors_[n] = value;
     const unsigned bits = bits_of(difference);
-    return bits <= most_bits &&
-           scan_.components[n].dc->put(bits, coded(difference), bits, bits_.at);
+    return bits <= max_bits && scan_.components[n].dc->put(bits, coded(difference), bits, bits_.at);
   }
 
   static bool put_value(const SymbolCodes& codes, unsigned zeros, int value, BitCursor& to) {
     const unsigned bits = bits_of(value);
-    return bits <= most_bits && codes.put(zeros << 4 | bits, coded(value), bits, to);
+    return bits <= max_bits && codes.put(zeros << 4 | bits, coded(value), bits, to);
   }
 
   bool code_ac(const SymbolCodes& codes, Block block) {
@@ -188,7 +187,7 @@ class ScanCoder {
     if (zeros == 0 && corrections_.empty()) return true;
     ++run_;
     run_corrections_.insert(run_corrections_.end(), corrections_.begin(), corrections_.end());
-    return (run_ < longest_run && run_corrections_.size() <= most_corrections) || end_run();
+    return (run_ < longest_run && run_corrections_.size() <= max_corrections) || end_run();
   }
 
   /// Writes the end-of-band code for the blocks of `run_`, and their correction bits.
@@ -205,10 +204,10 @@ class ScanCoder {
     all.clear();
   }
 
-  static constexpr unsigned most_bits = 15;
+  static constexpr unsigned max_bits = 15;
   static constexpr unsigned longest_run = 0x7FFF;
   /// libjpeg's buffer holds 1,000 corrections, and must have room for the ones of one more block.
-  static constexpr std::size_t most_corrections = 1000 - block_values + 1;
+  static constexpr std::size_t max_corrections = 1000 - block_values + 1;
 
   const jpeg::Frame& frame_;
   const Coefficients& coefficients_;
@@ -234,8 +233,8 @@ bool is_scan(const jpeg::Frame& frame, const Scan& scan) {
   }
   if (!scan.progressive)
     return scan.first == 0 && scan.last == 63 && scan.high == 0 && scan.low == 0;
-  constexpr int most_low = 13;
-  if (scan.low < 0 || scan.low > most_low) return false;
+  constexpr int max_low = 13;
+  if (scan.low < 0 || scan.low > max_low) return false;
   if (scan.first == 0) return scan.last == 0;
   return scan.component_count == 1 && scan.first <= scan.last && scan.last <= 63;
 }

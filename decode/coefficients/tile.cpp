@@ -81,8 +81,8 @@ std::uint8_t* pack_ac(const std::int16_t* blocks, int count, std::uint8_t* to) {
   for (std::size_t n = 0; n < value_count; ++n) {
     // Has no branches, since a processor cannot predict which values have bytes of their own.
     const int value = values[n];
-    const bool is_long = value < least_nibble || value > most_nibble;
-    const bool is_wide = value < least_byte || value > most_byte;
+    const bool is_long = value < min_nibble || value > max_nibble;
+    const bool is_wide = value < min_byte || value > max_byte;
     const int nibble = is_long ? 0 : value & 15;
     nibbles[n / 2] = static_cast<std::uint8_t>(nibbles[n / 2] | nibble << n % 2 * 4);
     *escapes = is_wide ? wide_byte : static_cast<std::uint8_t>(value);

@@ -34,7 +34,7 @@ struct ZigzagBlock {
 };
 
 /// Number of bytes that packing may write from a tile's begin on.
-inline constexpr std::size_t writable_tile_bytes = most_tile_bytes + 64;
+inline constexpr std::size_t writable_tile_bytes = max_tile_bytes + 64;
 
 /// Writes the tile of 1 to 8 blocks, and returns the address after it. A block is 64 coefficients,
 /// row by row.
@@ -47,7 +47,7 @@ std::uint8_t* pack_tile_plain(const std::int16_t* blocks, int count, std::uint8_
 using TileBlocks = std::array<std::int16_t*, tile_blocks>;
 
 /// Number of bytes that expansion may read from a tile's begin on, whatever its content.
-inline constexpr std::size_t readable_tile_bytes = most_tile_bytes + 64;
+inline constexpr std::size_t readable_tile_bytes = max_tile_bytes + 64;
 
 /// Expands a tile's eight blocks with the instruction set that Highway chooses. Returns the size of
 /// the tile in bytes. For a corrupt tile, returns 0 and leaves the blocks unspecified.
@@ -97,7 +97,7 @@ struct TileParts {
   bool read(const std::uint8_t* tile) {
     dc_least = load<std::uint16_t>(tile);
     dc_bits = tile[2];
-    if (dc_bits > most_dc_bits) return false;
+    if (dc_bits > max_dc_bits) return false;
     dc_fields = tile + 3;
     const std::uint8_t* next = dc_fields + dc_bits;
     const auto lengths = load<std::uint32_t>(next);

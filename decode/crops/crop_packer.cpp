@@ -52,11 +52,11 @@ bool CropPacker::Source::take_rows(int component) {
   return true;
 }
 
-Status CropPacker::measure(const Crop& crop, std::size_t most_scratch, std::size_t& bytes) {
+Status CropPacker::measure(const Crop& crop, std::size_t max_scratch, std::size_t& bytes) {
   bytes = 0;
   check_inside(crop.region, size());
   Source& source = *source_;
-  if (!source.parts.begin(source.frame, crop, most_scratch)) return Status::ok();
+  if (!source.parts.begin(source.frame, crop, max_scratch)) return Status::ok();
   source.row_offsets.clear();
   source.ends.clear();
   source.rows.clear();

@@ -32,7 +32,7 @@ McuRanges mcus_for(const jpeg::Frame& frame, const Region& region) {
       samples_for(region.y, region.height, light.down, chroma_height).divided(jpeg::block_side)};
 }
 
-bool CropParts::begin(const jpeg::Frame& frame, const Crop& crop, std::size_t most_scratch) {
+bool CropParts::begin(const jpeg::Frame& frame, const Crop& crop, std::size_t max_scratch) {
   const jpeg::Component& light = frame.components.front();
   const Region& region = crop.region;
   header = {};
@@ -65,7 +65,7 @@ bool CropParts::begin(const jpeg::Frame& frame, const Crop& crop, std::size_t mo
                            [](std::uint16_t step) { return static_cast<std::uint8_t>(step); });
   }
   const auto width = static_cast<std::int32_t>(crop.horizontal.begins.size());
-  if (header.width > CropHeader::most_width || crop_scratch_bytes(header, width) > most_scratch)
+  if (header.width > CropHeader::max_width || crop_scratch_bytes(header, width) > max_scratch)
     return false;
   const auto take_axis = [&](const CropAxis& axis) -> CropHeader::Axis {
     return {take(axis.begins.size_bytes()), take(axis.weights.size_bytes()), axis.taps,

@@ -33,7 +33,7 @@ McuRanges mcus_for(const jpeg::Frame& frame, const Region& region);
 
 /// A crop whose size is being computed: its header and its weights.
 struct CropParts {
-  static constexpr std::size_t most_bytes = std::size_t{1} << 28U;
+  static constexpr std::size_t max_bytes = std::size_t{1} << 28U;
 
   CropHeader header;
   std::size_t all_bytes = 0;
@@ -41,19 +41,19 @@ struct CropParts {
   CropAxis vertical;
 
   /// Begins a crop with its weights. Sets all numbers of the header that do not depend on other
-  /// parts. Returns false if the crop is too wide, or needs more than `most_scratch` bytes of
+  /// parts. Returns false if the crop is too wide, or needs more than `max_scratch` bytes of
   /// scratch.
-  bool begin(const jpeg::Frame& frame, const Crop& crop, std::size_t most_scratch);
+  bool begin(const jpeg::Frame& frame, const Crop& crop, std::size_t max_scratch);
   /// Reserves `bytes` bytes for the next part and returns its offset. In crops of more than
-  /// `most_bytes` the offsets are wrong.
+  /// `max_bytes` the offsets are wrong.
   std::uint32_t take(std::size_t bytes) {
     const auto offset = static_cast<std::uint32_t>(all_bytes);
     all_bytes += (bytes + 3) / 4 * 4;
     header.bytes = static_cast<std::uint32_t>(all_bytes);
     return offset;
   }
-  /// Returns the bytes of all parts; 0 if they are more than `most_bytes`.
-  std::size_t bytes() const { return all_bytes <= most_bytes ? all_bytes : 0; }
+  /// Returns the bytes of all parts; 0 if they are more than `max_bytes`.
+  std::size_t bytes() const { return all_bytes <= max_bytes ? all_bytes : 0; }
   std::size_t scratch_bytes() const;
   /// Copies the header and the weights to the packed crop that begins at `to`.
   void put(std::byte* to) const;

@@ -18,7 +18,7 @@ using coefficients::tile_blocks;
 /// Makes a tile's samples: eight rows, `stride` bytes apart. Returns false for a corrupt tile.
 bool make_samples(const std::uint8_t* tile, std::size_t bytes, const jpeg::StepsOfGroup& steps,
                   std::uint8_t* samples, std::size_t stride) {
-  if (bytes < coefficients::fixed_tile_bytes || bytes > coefficients::most_tile_bytes) return false;
+  if (bytes < coefficients::fixed_tile_bytes || bytes > coefficients::max_tile_bytes) return false;
   std::array<std::uint8_t, coefficients::readable_tile_bytes> readable{};
   std::copy_n(tile, bytes, readable.begin());
   std::array<jpeg::BlockGroup, tile_blocks / jpeg::BlockGroup::blocks> groups;
@@ -84,7 +84,7 @@ void resize_row(const CropHeader& crop, const std::uint8_t* row, std::int32_t wi
 
 void resize(const CropHeader& crop, const CropPixels& pixels, const CropWork& work,
             std::uint8_t* between, std::uint8_t* image) {
-  std::array<std::uint8_t, 3 * static_cast<std::size_t>(CropHeader::most_width)> row;
+  std::array<std::uint8_t, 3 * static_cast<std::size_t>(CropHeader::max_width)> row;
   const std::int32_t row_bytes = 3 * work.width;
   if (crop.vertical_first != 0) {
     for (std::int32_t y = 0; y < work.height; ++y) {

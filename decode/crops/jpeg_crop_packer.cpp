@@ -23,7 +23,7 @@ bool is_sound(const jpeg::HuffmanCode& code, bool of_dc) {
   bool sound = true;
   if (of_dc)
     jpeg::for_each_code(code, 16, [&](unsigned, int, int symbol) {
-      sound = sound && symbol <= jpeg::DcTable::most_bits;
+      sound = sound && symbol <= jpeg::DcTable::max_bits;
     });
   return sound;
 }
@@ -96,7 +96,7 @@ bool JpegCropPacker::Source::take_code(const jpeg::HuffmanCode& code, bool of_dc
   number = static_cast<std::uint8_t>(found - codes.begin());
   if (found != codes.end()) return true;
   codes.push_back(packed);
-  return codes.size() <= static_cast<std::size_t>(CropScan::most_codes);
+  return codes.size() <= static_cast<std::size_t>(CropScan::max_codes);
 }
 
 /// Copies and measures the scan. Returns false if a packed crop cannot hold it.
@@ -120,12 +120,12 @@ bool JpegCropPacker::Source::take_scan(const Region& region) {
   return true;
 }
 
-std::size_t JpegCropPacker::measure(const Crop& crop, std::size_t most_scratch) {
+std::size_t JpegCropPacker::measure(const Crop& crop, std::size_t max_scratch) {
   Source& source = *source_;
-  constexpr std::size_t most_bytes = std::size_t{1} << 28U;
+  constexpr std::size_t max_bytes = std::size_t{1} << 28U;
   check_inside(crop.region, {source.frame->width, source.frame->height});
-  const bool fits = source.frame->scan.size() < most_bytes &&
-                    source.parts.begin(*source.frame, crop, most_scratch) &&
+  const bool fits = source.frame->scan.size() < max_bytes &&
+                    source.parts.begin(*source.frame, crop, max_scratch) &&
                     source.take_scan(crop.region);
   return fits ? source.parts.bytes() : 0;
 }

@@ -17,7 +17,7 @@ namespace {
 struct ScanSource {
   const CropHeader& crop;
   jpeg::ScanTables tables;
-  std::array<BlockPlace, jpeg::ScanTables::most_blocks> places{};
+  std::array<BlockPlace, jpeg::ScanTables::max_blocks> places{};
   std::array<jpeg::StepsOfGroup, 3> steps;
 
   explicit ScanSource(const CropHeader& of) : crop(of) {
@@ -32,7 +32,7 @@ struct ScanSource {
   }
 
   /// Makes the samples of an MCU's blocks.
-  void make_samples(const std::array<jpeg::BlockGroup, jpeg::ScanTables::most_blocks>& blocks,
+  void make_samples(const std::array<jpeg::BlockGroup, jpeg::ScanTables::max_blocks>& blocks,
                     std::int32_t mcu_x, std::int32_t mcu_y, std::uint8_t* scratch) const {
     for (std::uint32_t block = 0; block < tables.blocks; ++block) {
       const BlockPlace& place = places[block];
@@ -52,7 +52,7 @@ struct ScanSource {
     std::ranges::copy(segment.begin_predictors, predictors.begin());
     bool sound = true;
     for (std::int32_t n = 0; n < segment.mcus; ++n) {
-      std::array<jpeg::BlockGroup, jpeg::ScanTables::most_blocks> blocks{};
+      std::array<jpeg::BlockGroup, jpeg::ScanTables::max_blocks> blocks{};
       sound = sound && jpeg::decode_mcu(tables, bits, predictors.data(),
                                         [&](std::uint32_t block, std::uint32_t, std::uint32_t place,
                                             std::int16_t value) {

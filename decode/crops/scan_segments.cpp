@@ -16,8 +16,8 @@ constexpr int end_of_image_marker = 0xD9;
 }  // namespace
 
 void ScanCopy::begin(std::span<const std::uint8_t> scan) {
-  constexpr std::size_t most_kept_words = std::size_t{1} << 20U;
-  if (words_.size() > most_kept_words) words_ = std::vector<std::uint32_t>();
+  constexpr std::size_t max_kept_words = std::size_t{1} << 20U;
+  if (words_.size() > max_kept_words) words_ = std::vector<std::uint32_t>();
   scan_ = scan;
   read_ = written_ = 0;
 }
@@ -103,7 +103,7 @@ bool ScanSegments::add(int mcu_row, int first, int last) {
 bool ScanSegments::add_tile(const jpeg::Tiles& tiles, std::int64_t tile, std::int64_t wanted_end) {
   using End = CropScan::Segment::End;
   // Upper bound on the bytes of an MCU in a photograph of the highest quality.
-  constexpr std::size_t most_mcu_bytes = 512;
+  constexpr std::size_t max_mcu_bytes = 512;
   const std::int64_t interval = frame_->restart_interval;
   const std::int64_t end = tiles.first_mcu(tile + 1);
   const std::int64_t all = tiles.first_mcu(tiles.count);
@@ -120,7 +120,7 @@ bool ScanSegments::add_tile(const jpeg::Tiles& tiles, std::int64_t tile, std::in
     segment.mcu_y = static_cast<std::uint16_t>(mcu / tiles.row_mcus);
     segment.mcus = static_cast<std::uint16_t>(stop - mcu);
     if (is_open) {
-      copy_.copy_some(most_mcu_bytes * segment.mcus);
+      copy_.copy_some(max_mcu_bytes * segment.mcus);
       place_ = {8 * copy_.bytes(), {}};
       segment.end = End::unknown;
     } else if (at_marker) {

@@ -207,7 +207,7 @@ HWY_INLINE bool decode_coefficients(ScanBits& bits, const AcTable& table, std::i
 }
 
 /// Skips symbols in the most frequent case. Returns false in the other cases, like
-/// `take_coefficient`. At least `SkipTable::most_bits` bits must be left.
+/// `take_coefficient`. At least `SkipTable::max_bits` bits must be left.
 HWY_INLINE bool skip_symbols(ScanBits& bits, const SkipTable& skip, std::uint32_t& zigzag_index) {
   const std::uint32_t entry = look_up(skip, bits);
   const std::uint32_t next = zigzag_index + (entry >> 8);
@@ -251,7 +251,7 @@ HWY_INLINE BlockStep skip_other(ScanBits& bits, const AcTable& table, const Skip
 /// Skips a block's AC coefficients after `zigzag_index`. Returns false if they are corrupt.
 HWY_INLINE bool skip_coefficients(ScanBits& bits, const AcTable& table, const SkipTable& skip,
                                   std::uint32_t zigzag_index = 0) {
-  static_assert(4 * SkipTable::most_bits <= 56);
+  static_assert(4 * SkipTable::max_bits <= 56);
   const auto take = [&] { return skip_symbols(bits, skip, zigzag_index); };
   for (;;) {
     refill(bits);

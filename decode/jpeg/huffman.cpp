@@ -29,7 +29,7 @@ bool DcTable::set(const HuffmanCode& code) {
   entries.fill(0);
   bool fits = true;
   for_each_code(code, 16, [&](unsigned value, int length, int symbol) {
-    fits = fits && symbol <= most_bits;
+    fits = fits && symbol <= max_bits;
     if (fits && length <= index_bits)
       std::fill_n(entries.data() + (value << (index_bits - length)), 1 << (index_bits - length),
                   static_cast<std::uint16_t>(symbol << 8 | (length + symbol)));
@@ -90,7 +90,7 @@ void SkipTable::set(const HuffmanCode& code) {
       std::uint16_t* entry = made + (value << free);
       const std::size_t entries_of_code = std::size_t{1} << free;
       const bool ends = symbol == 0;
-      if (!(ends || is_coefficient(symbol)) || taken > most_bits) return;
+      if (!(ends || is_coefficient(symbol)) || taken > max_bits) return;
       const unsigned advance = ends ? end : static_cast<unsigned>(symbol >> 4) + 1;
       const auto one = static_cast<std::uint16_t>(advance << 8 | static_cast<unsigned>(taken));
       const int left = bits - taken;
@@ -103,7 +103,7 @@ void SkipTable::set(const HuffmanCode& code) {
       const std::size_t count = std::size_t{1} << left;
       for (std::size_t n = 0; n < count; ++n) {
         const auto sum = static_cast<std::uint16_t>(one + next[n]);
-        const bool fits = (sum & 0xFF) <= most_bits && advance + (next[n] >> 8) % end < end;
+        const bool fits = (sum & 0xFF) <= max_bits && advance + (next[n] >> 8) % end < end;
         entry[n] = fits ? sum : one;
       }
       for (std::size_t done = count; done < entries_of_code; done += count)

@@ -20,9 +20,9 @@ inline constexpr int sixteen_zeros = 0xF0;
 
 /// Returns whether a symbol of AC coefficients means a coefficient or sixteen zeros.
 inline bool is_coefficient(int symbol) {
-  constexpr int most_bits = 10;
+  constexpr int max_bits = 10;
   const int bits = symbol & 15;
-  return symbol == sixteen_zeros || (bits > 0 && bits <= most_bits);
+  return symbol == sixteen_zeros || (bits > 0 && bits <= max_bits);
 }
 
 /// Calls `take(code, length, symbol)` for each code of up to `longest` bits, from the shortest one
@@ -72,7 +72,7 @@ class LongCodes {
 /// if the code is too long for the table or does not exist.
 struct DcTable {
   static constexpr int index_bits = 9;
-  static constexpr int most_bits = 11;
+  static constexpr int max_bits = 11;
 
   /// Returns false if `code` is invalid, or has symbols that differences of 8-bit samples do not
   /// have.
@@ -104,12 +104,12 @@ struct AcTable {
 };
 
 /// Table to skip AC coefficients. An entry has all symbols whose codes are complete in the index.
-/// Low byte: the number of their bits, at most `most_bits`. The last symbol's value need not fit
+/// Low byte: the number of their bits, at most `max_bits`. The last symbol's value need not fit
 /// into the index. High byte: how far the symbols advance the zigzag index, plus `end` if the block
 /// ends with the last one. The high byte is `other` if the index has no complete symbol.
 struct SkipTable {
   static constexpr int index_bits = 11;
-  static constexpr int most_bits = 14;
+  static constexpr int max_bits = 14;
   static constexpr unsigned end = 64;
   static constexpr unsigned other = 128;
 

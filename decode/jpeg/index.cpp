@@ -12,8 +12,8 @@ constexpr std::uint64_t format_of_tiles = 1;
 constexpr std::uint64_t format_of_rows = 2;
 constexpr std::size_t header_bytes = 18;
 constexpr std::size_t parameters_at = 14;
-constexpr unsigned most_parameter = 15;
-constexpr std::size_t most_point_bytes = 4 * most_rice_bits / 8;
+constexpr unsigned max_parameter = 15;
+constexpr std::size_t max_point_bytes = 4 * max_rice_bits / 8;
 
 /// A point as it is stored: differences from the point before, in one column more than the image
 /// has components.
@@ -43,7 +43,7 @@ void pack_points(const std::vector<SeekPoint>& points, std::vector<std::byte>& p
   }
   std::array<unsigned, columns> parameters{};
   for (std::size_t column = 0; column < columns; ++column) {
-    parameters[column] = parameter_for(sums[column] / summed, most_parameter);
+    parameters[column] = parameter_for(sums[column] / summed, max_parameter);
     put_bytes(parameters[column], 1, packed.data() + parameters_at + column);
   }
   RiceWriter writer(packed.data() + header_bytes);
@@ -60,7 +60,7 @@ bool unpack_points(std::span<const std::byte> body, std::uint64_t scan_bits,
   std::array<unsigned, columns> parameters{};
   for (std::size_t column = 0; column < columns; ++column) {
     parameters[column] = static_cast<unsigned>(take_bytes(body.data() + parameters_at + column, 1));
-    if (parameters[column] > most_parameter) return false;
+    if (parameters[column] > max_parameter) return false;
   }
   RiceReader reader(body.subspan(header_bytes));
   SeekPoint point;
@@ -88,7 +88,7 @@ void pack_index(const SeekIndex& index, int components, std::uint64_t jpeg,
   put_bytes(static_cast<std::uint64_t>(components), 1, packed.data() + 1);
   put_bytes(count, 4, packed.data() + 2);
   put_bytes(jpeg, 8, packed.data() + 6);
-  packed.resize(header_bytes + most_point_bytes * count + sizeof(std::uint64_t));
+  packed.resize(header_bytes + max_point_bytes * count + sizeof(std::uint64_t));
   if (components == 1)
     pack_points<2>(index.points, packed);
   else

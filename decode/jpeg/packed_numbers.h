@@ -49,16 +49,16 @@ inline bool has_checksum(std::span<const std::byte> packed) {
 
 /// If a number's Rice code would begin with this many ones or more, it is replaced: by this many
 /// ones and the plain number.
-inline constexpr unsigned most_rice_ones = 24;
+inline constexpr unsigned max_rice_ones = 24;
 inline constexpr unsigned plain_rice_bits = 32;
 /// The most bits that a number takes.
-inline constexpr unsigned most_rice_bits = most_rice_ones + plain_rice_bits;
+inline constexpr unsigned max_rice_bits = max_rice_ones + plain_rice_bits;
 
 /// A number as a Rice code. If the code has too many ones, only `is_plain` is valid.
 struct RiceCode {
   RiceCode(std::uint32_t number, unsigned parameter) {
     const std::uint32_t ones = number >> parameter;
-    is_plain = ones >= most_rice_ones;
+    is_plain = ones >= max_rice_ones;
     bits = ones + 1 + parameter;
     const std::uint64_t prefix = ((std::uint64_t{1} << (ones & 31)) - 1) << 1;
     value = prefix << parameter | (number & ((1U << parameter) - 1));
@@ -88,14 +88,14 @@ class RiceWriter {
       bits += code.bits;
       is_plain = is_plain || code.is_plain;
     }
-    if (!is_plain && bits <= most_at_once) [[likely]]
+    if (!is_plain && bits <= max_at_once) [[likely]]
       return put(all, bits);
     for (std::size_t n = 0; n < count; ++n) put_number(numbers[n], parameters[n]);
   }
   void put_number(std::uint32_t number, unsigned parameter) {
     const RiceCode code(number, parameter);
     if (!code.is_plain) return put(code.value, code.bits);
-    put((std::uint64_t{1} << most_rice_ones) - 1, most_rice_ones);
+    put((std::uint64_t{1} << max_rice_ones) - 1, max_rice_ones);
     put(number, plain_rice_bits);
   }
   /// Writes 1 to 56 bits.
@@ -112,7 +112,7 @@ class RiceWriter {
   std::byte* end() const { return to_ + (count_ > 0 ? 1 : 0); }
 
  private:
-  static constexpr std::uint32_t most_at_once = 56;
+  static constexpr std::uint32_t max_at_once = 56;
 
   std::byte* to_;
   std::uint64_t held_ = 0;
@@ -128,9 +128,9 @@ class RiceReader {
   std::uint32_t take_number(unsigned parameter) {
     fill();
     const auto ones = static_cast<unsigned>(std::countl_one(held_));
-    if (ones >= most_rice_ones) {
-      held_ <<= most_rice_ones;
-      count_ -= most_rice_ones;
+    if (ones >= max_rice_ones) {
+      held_ <<= max_rice_ones;
+      count_ -= max_rice_ones;
       fill();
       return take(plain_rice_bits);
     }

@@ -14,7 +14,7 @@ constexpr std::chrono::microseconds anchor_pause{50};
 constexpr std::chrono::microseconds at_once{200};
 /// Number of successive late anchors after which one is used nevertheless: by then the drift of the
 /// device's clock is larger than the error of a late anchor.
-constexpr int most_late_anchors = 16;
+constexpr int max_late_anchors = 16;
 
 /// Time from one event of the current device to another; nullopt if one has not passed or was not
 /// recorded.
@@ -73,7 +73,7 @@ std::optional<EventClock::Clock::time_point> EventClock::time_of(cudaEvent_t eve
 void EventClock::renew() {
   if (renewing_since_) {
     if (!has_passed(next_.get())) return;  // the old anchor is still used
-    if (++late_anchors_ >= most_late_anchors) return take_next();
+    if (++late_anchors_ >= max_late_anchors) return take_next();
     renewing_since_.reset();  // the time at which the next anchor passed is unknown
   } else if (Clock::now() - anchored_at_ <= renewal_) {
     return;

@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(tile_threads)
 __device__ constexpr std::int32_t whole_weight = 1 << 22;
 
 __global__ void __launch_bounds__(crop_threads) resize_rows(const __grid_constant__ CropWork work) {
-  __shared__ std::uint32_t row[CropHeader::most_width];
+  __shared__ std::uint32_t row[CropHeader::max_width];
   const CropSample sample(work);
   if (sample.crop == nullptr) return;
   const CropHeader& crop = *sample.crop;
@@ -197,7 +197,7 @@ inline cudaError_t load_crop() {
 
 inline cudaError_t launch_crop(const CropWork& work, cudaStream_t stream) {
   if (work.samples == 0 || work.height <= 0 || work.width <= 0) return cudaSuccess;
-  if (work.samples > CropWork::most_samples) return cudaErrorInvalidValue;
+  if (work.samples > CropWork::max_samples) return cudaErrorInvalidValue;
   const std::size_t blocks = work.samples * crop_blocks;
   cudaError_t status = enqueue(transform_tiles, blocks, tile_threads, work, stream);
   if (status == cudaSuccess) status = enqueue(decode_segments, blocks, scan_threads, work, stream);

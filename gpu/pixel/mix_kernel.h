@@ -360,10 +360,10 @@ inline cudaError_t launch_mix(const MixWork& work, cudaStream_t stream) {
   if (work.samples == 0 || work.height == 0 || work.width == 0) return cudaSuccess;
   if (work.erases == nullptr && work.mixes == nullptr) return cudaSuccess;
   // The positions that threads compute beyond the end must also stay below 2^31.
-  constexpr std::size_t most_bytes = (std::size_t{1} << 31U) - 2 * mix_chunk;
-  constexpr std::size_t most_chunks = (std::size_t{1} << 31U) - 1;  // limit of a grid's blocks
+  constexpr std::size_t max_bytes = (std::size_t{1} << 31U) - 2 * mix_chunk;
+  constexpr std::size_t max_chunks = (std::size_t{1} << 31U) - 1;  // limit of a grid's blocks
   const std::size_t row_bytes = work.width * work.channels;
-  if (row_bytes > most_bytes / work.height) return cudaErrorInvalidValue;
+  if (row_bytes > max_bytes / work.height) return cudaErrorInvalidValue;
   MixArguments arguments;
   arguments.images = work.images;
   arguments.flips = work.flips;
@@ -376,7 +376,7 @@ inline cudaError_t launch_mix(const MixWork& work, cudaStream_t stream) {
   arguments.image_bytes = static_cast<std::int32_t>(row_bytes * work.height);
   const std::size_t chunks_per_pair = (row_bytes * work.height + mix_chunk - 1) / mix_chunk;
   const std::size_t chunks = (work.samples + 1) / 2 * chunks_per_pair;
-  if (chunks > most_chunks) return cudaErrorInvalidValue;
+  if (chunks > max_chunks) return cudaErrorInvalidValue;
   arguments.chunks_per_pair = static_cast<std::uint32_t>(chunks_per_pair);
   arguments.by_pair = Divisor(arguments.chunks_per_pair);
   arguments.by_row = Divisor(static_cast<std::uint32_t>(row_bytes));

@@ -39,13 +39,13 @@ struct LaneMcu {
 
 /// A warp's shared memory.
 struct ScanScratch {
-  static constexpr unsigned most_blocks = jpeg::ScanTables::most_blocks;
+  static constexpr unsigned max_blocks = jpeg::ScanTables::max_blocks;
   /// Distance in int16 values from a lane's blocks to those of the next lane. It puts the columns
   /// of four lanes' blocks in different banks.
-  static constexpr unsigned lane_stride = most_blocks * block_stride + 8;
+  static constexpr unsigned lane_stride = max_blocks * block_stride + 8;
 
   jpeg::ScanTables tables;
-  BlockPlace places[most_blocks];
+  BlockPlace places[max_blocks];
   /// Indexed by component and zigzag index. The low byte is the place in the block, row by row; the
   /// high byte is the quantisation step.
   std::uint16_t steps[3][values_of_block];

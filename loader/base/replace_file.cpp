@@ -17,10 +17,10 @@ namespace fs = std::filesystem;
 
 /// Follows symbolic links, also to a file that does not exist.
 fs::path target_of(fs::path path) {
-  constexpr int most_links = 40;
+  constexpr int max_links = 40;
   std::error_code error;
   if (fs::path file = fs::canonical(path, error); !error) return file;
-  for (int link = 0; link < most_links && fs::is_symlink(path, error); ++link) {
+  for (int link = 0; link < max_links && fs::is_symlink(path, error); ++link) {
     const fs::path target = fs::read_symlink(path, error);
     if (error) break;
     path = path.parent_path() / target;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t no_length = static_cast<std::size_t>(-1);
 /// Maximal bytes of a field in one sample. It keeps the size of a batch from overflowing.
-constexpr std::size_t most_bytes = std::size_t{1} << 40U;
+constexpr std::size_t max_bytes = std::size_t{1} << 40U;
 
 [[noreturn]] void refuse_spec(const std::string& problem) {
   throw Error(ErrorCode::invalid_argument, problem);
@@ -27,9 +27,9 @@ void check(const FieldSpec& field) {
     refuse_spec(has_shape + "; at most " + std::to_string(Shape::max_rank - 1) +
                 " extents leave room for the batch");
   if (std::ranges::count(field.shape.extents(), 0U) > 0) refuse_spec(has_shape + " with a 0");
-  std::size_t room = most_bytes / size_of(field.dtype);
+  std::size_t room = max_bytes / size_of(field.dtype);
   for (const std::size_t extent : field.shape.extents()) room /= extent;
-  if (room == 0) refuse_spec(has_shape + ", more than " + std::to_string(most_bytes) + " bytes");
+  if (room == 0) refuse_spec(has_shape + ", more than " + std::to_string(max_bytes) + " bytes");
 }
 
 /// A kind of field whose numbers tell the device what to do with the images of another field.

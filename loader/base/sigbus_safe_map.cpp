@@ -55,7 +55,7 @@ static_assert(std::atomic<bool>::is_always_lock_free && sizeof(std::atomic<bool>
 /// Maximal number of times that the handler can be in the process's handler chain. It is there
 /// several times if the program installs its own handler in front of it, closes all files and then
 /// opens a file again. Each level has a separate function, so the chain never forms a loop.
-constexpr std::size_t most_levels = 8;
+constexpr std::size_t max_levels = 8;
 
 /// The SIGBUS handler before one level was installed. It is written before the installation.
 struct Earlier {
@@ -66,12 +66,12 @@ struct Earlier {
 
 /// Maximal number of additional mappings over all maps. Linux allows about 65,000 mappings per
 /// process, and a lost page adds two.
-constexpr std::size_t most_pieces = 16 << 10;
+constexpr std::size_t max_pieces = 16 << 10;
 
 struct Guard {
   std::atomic<GuardedRange*> known{nullptr};
   std::atomic<std::size_t> pieces{0};
-  std::array<Earlier, most_levels> earlier;
+  std::array<Earlier, max_levels> earlier;
 
   Mutex mutex;
   GuardedRange* free MILLRACE_GUARDED_BY(mutex) = nullptr;
@@ -106,7 +106,7 @@ bool mark(GuardedRange& range, std::size_t page, std::size_t pages) {
   if ((page > 0 && lost[page - 1].load()) || (page + 1 < pages && lost[page + 1].load()))
     return true;
   range.pieces.fetch_add(1);
-  return guard.pieces.fetch_add(1) < most_pieces;
+  return guard.pieces.fetch_add(1) < max_pieces;
 }
 
 void forget_pieces(GuardedRange& range) { guard.pieces.fetch_sub(range.pieces.exchange(0)); }
@@ -169,11 +169,11 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
   errno = error;
 }
 
-constexpr std::array<void (*)(int, siginfo_t*, void*), most_levels> handlers = {
+constexpr std::array<void (*)(int, siginfo_t*, void*), max_levels> handlers = {
     on_bus_error<0>, on_bus_error<1>, on_bus_error<2>, on_bus_error<3>,
     on_bus_error<4>, on_bus_error<5>, on_bus_error<6>, on_bus_error<7>};
 
-/// Returns the level of a handler of millrace; `most_levels` for any other handler.
+/// Returns the level of a handler of millrace; `max_levels` for any other handler.
 std::size_t level_of(const struct sigaction& action) {
   const bool has_info = (action.sa_flags & SA_SIGINFO) != 0;
   const auto* const ours = std::ranges::find(handlers, has_info ? action.sa_sigaction : nullptr);
@@ -185,7 +185,7 @@ void install() MILLRACE_REQUIRES(guard.mutex) {
   sigaction(SIGBUS, nullptr, &now);
   // The current handler is millrace's if the program has installed it again. If all levels are
   // used, millrace's handlers are already in the program's own chain.
-  if (level_of(now) < most_levels || guard.levels == most_levels) return;
+  if (level_of(now) < max_levels || guard.levels == max_levels) return;
   Earlier& earlier = guard.earlier[guard.levels];
   earlier.action = now;
   earlier.spent.store(false);
@@ -204,7 +204,7 @@ void uninstall() MILLRACE_REQUIRES(guard.mutex) {
   struct sigaction now {};
   sigaction(SIGBUS, nullptr, &now);
   const std::size_t level = level_of(now);
-  if (level == most_levels) return;
+  if (level == max_levels) return;
   struct sigaction before = guard.earlier[level].action;
   if (guard.earlier[level].spent.load()) before.sa_handler = SIG_DFL;
   sigaction(SIGBUS, &before, nullptr);

@@ -18,7 +18,7 @@ namespace millrace {
 namespace {
 
 /// Maximal memory that all part readers of one joined reader hold together between two reads.
-constexpr std::size_t most_held_bytes = std::size_t{16} << 20;
+constexpr std::size_t max_held_bytes = std::size_t{16} << 20;
 
 /// Returns the field specs that all non-empty parts have in common.
 std::vector<FieldSpec> common_specs(std::span<const std::shared_ptr<const Dataset>> parts) {
@@ -131,12 +131,12 @@ class JoinedDataset::Reader final : public DatasetReader {
     std::list<std::size_t>::iterator place{};
   };
 
-  /// Closes readers until all of them together hold at most `most_held_bytes`. Keeps the reader of
+  /// Closes readers until all of them together hold at most `max_held_bytes`. Keeps the reader of
   /// part `next`, which reads now. The view of the last record becomes invalid.
   void close_readers(std::size_t next) {
     if (last_) count_bytes(*last_);
     for (auto holder = holders_.end();
-         held_bytes_ > most_held_bytes && holder != holders_.begin();) {
+         held_bytes_ > max_held_bytes && holder != holders_.begin();) {
       --holder;
       if (*holder == next) continue;
       if (last_ == *holder) last_.reset();

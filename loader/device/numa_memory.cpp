@@ -87,14 +87,14 @@ Memory allocate_on_node(std::size_t bytes, const NumaNode& node) {
 }
 
 std::optional<std::size_t> pages_elsewhere(const Memory& memory, int node) {
-  constexpr std::size_t most_at_once = 512;
+  constexpr std::size_t max_at_once = 512;
   const std::size_t step = page_bytes();
-  std::array<void*, most_at_once> pages{};
-  std::array<int, most_at_once> nodes{};
+  std::array<void*, max_at_once> pages{};
+  std::array<int, max_at_once> nodes{};
   std::size_t elsewhere = 0;
   for (std::size_t at = 0; at < memory.bytes();) {
     std::size_t count = 0;
-    for (; count < most_at_once && at < memory.bytes(); at += step)
+    for (; count < max_at_once && at < memory.bytes(); at += step)
       pages[count++] = memory.data() + at;
     // Without target nodes, move_pages(2) returns the nodes on which the pages are.
     if (syscall(SYS_move_pages, 0, count, pages.data(), nullptr, nodes.data(), 0) != 0)

@@ -15,7 +15,7 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 constexpr unsigned fewest_run_bits = 10;
-constexpr unsigned most_run_bits = 24;
+constexpr unsigned max_run_bits = 24;
 
 /// Returns the number of positions of each part in a segment (`run`), by the method of largest
 /// remainders.
@@ -119,15 +119,15 @@ class MixedMode final : public OrderMode {
       bool right = true;
       for (std::size_t number = 0; number < shares.size(); ++number) {
         right = right && within_one_percent(shares[number], run_, integers[number], sum);
-        if (bits == most_run_bits && shares[number] == 0 && integers[number] > 0)
+        if (bits == max_run_bits && shares[number] == 0 && integers[number] > 0)
           throw Error(ErrorCode::invalid_argument,
                       "order: the weight of part " + std::to_string(number) + " is " +
                           weight_text(weights[number]) + ", less than one sample in 2^" +
-                          std::to_string(most_run_bits) +
+                          std::to_string(max_run_bits) +
                           ": the part would never be drawn; increase the weight, or set it to 0 to "
                           "leave the part out");
       }
-      if (right || bits == most_run_bits) return shares;
+      if (right || bits == max_run_bits) return shares;
     }
   }
 

@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::uint64_t most_records = std::uint64_t{1} << 63;
+constexpr std::uint64_t max_records = std::uint64_t{1} << 63;
 
 [[noreturn]] void refuse_plan(const std::string& message) {
   throw Error(ErrorCode::invalid_argument, message, "plan");
@@ -66,7 +66,7 @@ class Hash {
 Sampler::Sampler(const Order& order, std::uint64_t records, std::uint64_t seed)
     : order_(order), records_(records), seed_(seed) {
   if (records == 0) refuse_plan("the dataset is empty");
-  if (records > most_records)
+  if (records > max_records)
     refuse_plan("the dataset has " + std::to_string(records) + " records, more than 2^63");
   if (order.indices_) check_indices(*order.indices_, records);
   const std::uint64_t count = order.indices_ ? order.indices_->size() : records;

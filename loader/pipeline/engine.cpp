@@ -249,7 +249,7 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
     delivery_ = std::make_shared<InPlaceDelivery>(queues_, device_->profiler());
   consumer_ = std::make_shared<BatchConsumer>(queues_, device_, handed_out, std::move(identity),
                                               sampler_->hashes());
-  most_ahead_ = options.slots.prefetch + (copying ? options.slots.device_slots : 0);
+  max_ahead_ = options.slots.prefetch + (copying ? options.slots.device_slots : 0);
 
   memory_.pinned_bytes = options.slots.prefetch * made.bytes();
   memory_.staging_bytes = delivery_->staging_bytes();
@@ -327,7 +327,7 @@ Batch Engine::next(const NextRequest& request) {
 
 std::uint64_t Engine::set_weights(std::span<const double> weights) {
   return sampler_->set_weights({weights.begin(), weights.end()}, [this] {
-    const std::uint64_t unplanned = queues_->unplanned(most_ahead_);
+    const std::uint64_t unplanned = queues_->unplanned(max_ahead_);
     const std::uint64_t per_epoch = schedule().batches_per_epoch();
     return unplanned / per_epoch + (unplanned % per_epoch > 0 ? 1 : 0);
   });

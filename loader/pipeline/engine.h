@@ -83,7 +83,7 @@ class Engine {
   std::shared_ptr<BatchDelivery> delivery_;
   std::shared_ptr<BatchConsumer> consumer_;
   /// Largest number of batches that are planned but not handed out.
-  std::uint64_t most_ahead_ = 0;
+  std::uint64_t max_ahead_ = 0;
   MemoryReport memory_;
   std::vector<std::string> warnings_;
 

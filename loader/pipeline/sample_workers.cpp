@@ -27,7 +27,7 @@ constexpr std::chrono::microseconds moment{20};
 constexpr std::size_t fewest_takes = 4;
 /// Largest number of samples that a worker takes at once when it interleaves samples. The last
 /// sample of a take has nothing to be interleaved with.
-constexpr std::size_t most_in_turn = 16;
+constexpr std::size_t max_in_turn = 16;
 
 double in_seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
@@ -135,7 +135,7 @@ std::size_t SampleWorkers::samples_at_a_time(std::size_t samples) {
       static_cast<std::size_t>(moment / std::max(pace_.each, std::chrono::nanoseconds(1)));
   const std::size_t share = samples / (fewest_takes * nodes_.workers());
   if (maker_->at_once() > 1)
-    return std::clamp<std::size_t>(share, samples >= 2 * nodes_.workers() ? 2 : 1, most_in_turn);
+    return std::clamp<std::size_t>(share, samples >= 2 * nodes_.workers() ? 2 : 1, max_in_turn);
   return std::clamp<std::size_t>(share, 1, std::max<std::size_t>(in_a_moment, 1));
 }
 

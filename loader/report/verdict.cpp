@@ -31,7 +31,7 @@ constexpr double kept_waiting = 0.1;
 /// A sample is slow if it takes this many times as long as a usual sample.
 constexpr double slow_sample = 10;
 /// A sample that takes less time than this does not delay a trainer noticeably.
-constexpr double least_slow_ms = 1;
+constexpr double min_slow_ms = 1;
 /// Handing over a batch (planning, waking, counting) takes tens of microseconds. If the workers'
 /// time for a batch and the trainer's wait for it are below this, the trainer waits for the
 /// hand-over.
@@ -288,7 +288,7 @@ Verdict by_prefetch(const Report& report, const Shares& shares) {
   const auto slowest = std::ranges::max_element(
       report.stages, {}, [](const auto& stage) { return stage.share > 0 ? stage.each.max_ms : 0; });
   if (slowest != report.stages.end() && slowest->each.max_ms >= report.stall.max_ms / 2 &&
-      slowest->each.max_ms >= least_slow_ms &&
+      slowest->each.max_ms >= min_slow_ms &&
       slowest->each.max_ms >= slow_sample * slowest->each.p50_ms)
     return bound_by(
         Bound::prefetch, "prefetch", shares.stall,

@@ -11,7 +11,7 @@ namespace {
 constexpr double stalls = 0.02;
 /// Margin above the measured need, for samples that take longer than others.
 constexpr double room = 1.1;
-constexpr unsigned most_patience = 64;
+constexpr unsigned max_patience = 64;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ unsigned AutoWorkers::update(const Window& window) {
   const auto enough =
       static_cast<unsigned>(std::clamp(std::ceil(need), 1.0, static_cast<double>(most_)));
   if (window.stall_seconds > stalls * window.seconds) {
-    if (let_go_last_) patience_ = std::min(2 * patience_, most_patience);
+    if (let_go_last_) patience_ = std::min(2 * patience_, max_patience);
     workers_ = std::clamp(std::max(workers_ + 1, enough), 1U, most_);
     let_go_last_ = false;
     calm_ = 0;

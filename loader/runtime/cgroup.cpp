@@ -57,8 +57,8 @@ struct Controller {
 /// Returns the smallest limit of `group` and its ancestors up to the mount point. In a container,
 /// the container's group is often mounted at the mount point, while `group` is still the host's
 /// path. Then only the mount point exists.
-std::optional<double> least_limit(const fs::path& mount, fs::path group,
-                                  std::optional<double> (*limit_of)(const fs::path&)) {
+std::optional<double> smallest_limit(const fs::path& mount, fs::path group,
+                                     std::optional<double> (*limit_of)(const fs::path&)) {
   std::optional<double> least;
   for (group = group.lexically_normal();; group = group.parent_path()) {
     const std::optional<double> limit = limit_of(mount / group.relative_path());
@@ -68,7 +68,7 @@ std::optional<double> least_limit(const fs::path& mount, fs::path group,
 }
 
 /// Returns the smallest limit of this process's groups and their ancestors.
-std::optional<double> least_limit(const fs::path& root, const Controller& controller) {
+std::optional<double> smallest_limit(const fs::path& root, const Controller& controller) {
   const fs::path mounts = root / "sys/fs/cgroup";
   std::vector<std::optional<double>> limits = {controller.limit_v2(mounts)};
   std::ifstream groups(root / "proc/self/cgroup");
@@ -82,12 +82,12 @@ std::optional<double> least_limit(const fs::path& root, const Controller& contro
     const std::string group = line.substr(second + 1);
     const std::string name = controller.name;
     if (controllers.empty()) {
-      limits.push_back(least_limit(mounts, group, controller.limit_v2));
-      limits.push_back(least_limit(mounts / "unified", group, controller.limit_v2));
+      limits.push_back(smallest_limit(mounts, group, controller.limit_v2));
+      limits.push_back(smallest_limit(mounts / "unified", group, controller.limit_v2));
     } else if (("," + controllers + ",").find("," + name + ",") != std::string::npos) {
-      limits.push_back(least_limit(mounts / controllers, group, controller.limit_v1));
+      limits.push_back(smallest_limit(mounts / controllers, group, controller.limit_v1));
       if (controllers != name)
-        limits.push_back(least_limit(mounts / name, group, controller.limit_v1));
+        limits.push_back(smallest_limit(mounts / name, group, controller.limit_v1));
     }
   }
   std::optional<double> least;
@@ -99,11 +99,11 @@ std::optional<double> least_limit(const fs::path& root, const Controller& contro
 }  // namespace
 
 std::optional<double> cgroup_quota(const fs::path& root) {
-  return least_limit(root, {"cpu", quota_v2, quota_v1});
+  return smallest_limit(root, {"cpu", quota_v2, quota_v1});
 }
 
 std::optional<std::uint64_t> cgroup_memory(const fs::path& root) {
-  const std::optional<double> limit = least_limit(root, {"memory", memory_v2, memory_v1});
+  const std::optional<double> limit = smallest_limit(root, {"memory", memory_v2, memory_v1});
   if (!limit || *limit >= 9e18) return std::nullopt;
   return static_cast<std::uint64_t>(*limit);
 }

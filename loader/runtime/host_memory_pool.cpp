@@ -34,8 +34,8 @@ Memory HostMemoryPool::take(Device& device, std::size_t bytes, const NumaNode& n
     std::size_t needed = bytes;
     for (const auto& block : shelf.blocks)
       if (!block->all_unused()) needed += block->memory.bytes();
-    shelf.most_bytes = std::max(shelf.most_bytes, needed);
-    shrink(shelf, shelf.most_bytes - bytes, SIZE_MAX, freed);
+    shelf.max_bytes = std::max(shelf.max_bytes, needed);
+    shrink(shelf, shelf.max_bytes - bytes, SIZE_MAX, freed);
   }
   Memory memory;
   try {

@@ -59,7 +59,7 @@ class HostMemoryPool : public std::enable_shared_from_this<HostMemoryPool> {
     std::size_t block_bytes = 0;
     std::size_t used_bytes = 0;
     /// Upper limit of `block_bytes`.
-    std::size_t most_bytes = 0;
+    std::size_t max_bytes = 0;
   };
   struct Piece {
     std::weak_ptr<HostMemoryPool> pool{};

@@ -151,8 +151,8 @@ std::vector<NumaNode> nodes_in(hwloc_topology_t topology, hwloc_const_bitmap_t u
 /// Whether the kernel refuses to report this process's affinity, as in some sandboxes. hwloc would
 /// then ask with larger and larger sets and never return.
 bool affinity_is_refused() {
-  constexpr std::size_t most_bytes = std::size_t{1} << 17;  // for 2^20 processors
-  for (std::size_t bytes = sizeof(cpu_set_t); bytes <= most_bytes; bytes *= 2) {
+  constexpr std::size_t max_bytes = std::size_t{1} << 17;  // for 2^20 processors
+  for (std::size_t bytes = sizeof(cpu_set_t); bytes <= max_bytes; bytes *= 2) {
     std::vector<cpu_set_t> set(bytes / sizeof(cpu_set_t));
     if (sched_getaffinity(0, bytes, set.data()) == 0) return false;
     if (errno != EINVAL) return true;
@@ -231,18 +231,18 @@ Topology read_topology() {
 }
 
 Topology synthetic_topology(const std::string& description) {
-  constexpr std::uint64_t most_processors = 65536;
+  constexpr std::uint64_t max_processors = 65536;
   const auto not_synthetic = [&] {
     return Error(ErrorCode::invalid_argument,
                  "\"" + cut(description) +
                      "\" is not a synthetic topology of hwloc; an example is \"pack:2 [numa] l3:1 "
                      "core:4 pu:1\"");
   };
-  const std::optional<std::uint64_t> processors = count_synthetic(description, most_processors);
+  const std::optional<std::uint64_t> processors = count_synthetic(description, max_processors);
   if (!processors) throw not_synthetic();
-  if (*processors > most_processors)
+  if (*processors > max_processors)
     throw Error(ErrorCode::invalid_argument, "\"" + cut(description) + "\" has more than " +
-                                                 std::to_string(most_processors) +
+                                                 std::to_string(max_processors) +
                                                  " processors, the most of a synthetic topology");
   const TopologyHandle handle = new_topology();
   if (hwloc_topology_set_synthetic(handle.get(), description.c_str()) != 0 ||

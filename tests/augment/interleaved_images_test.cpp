@@ -46,7 +46,7 @@ class Samples final : public SampleSource {
     if (open == 2 || made_.size() == images_.size()) return nullptr;
     made_.emplace_back(transform_.spec(), images_[made_.size()],
                        static_cast<std::int64_t>(made_.size()));
-    most_open_ = std::max(most_open_, open + 1);
+    max_open_ = std::max(max_open_, open + 1);
     return &made_.back().task;
   }
   void made(SampleTask& task, const Status& status) override {
@@ -73,7 +73,7 @@ class Samples final : public SampleSource {
     for (const PendingImage& made : made_) outcomes.push_back(made.outcome);
     return outcomes;
   }
-  std::size_t most_open() const { return most_open_; }
+  std::size_t max_open() const { return max_open_; }
   std::size_t ended() const { return ended_; }
   std::uint64_t busy_ns() const {
     std::uint64_t sum = 0;
@@ -117,7 +117,7 @@ class Samples final : public SampleSource {
   const std::vector<Bytes> images_;
   std::deque<PendingImage> made_;
   std::size_t ended_ = 0;
-  std::size_t most_open_ = 0;
+  std::size_t max_open_ = 0;
 };
 
 /// Images of many sizes and kinds, some of which can be interleaved. Some are bad in their header,
@@ -161,7 +161,7 @@ void expect_same(const Recipe& recipe, const std::vector<Bytes>& images, bool ta
   Samples in_turn(*transform, images);
   worker->make_interleaved(in_turn);
   EXPECT_EQ(in_turn.ended(), images.size());
-  EXPECT_EQ(in_turn.most_open(), takes_turns ? 2U : 1U);
+  EXPECT_EQ(in_turn.max_open(), takes_turns ? 2U : 1U);
   const auto expected = alone.outcomes();
   const auto made = in_turn.outcomes();
   for (std::size_t n = 0; n < images.size(); ++n)

@@ -22,7 +22,7 @@ using ::testing::FloatEq;
 
 // All extents differ, so that mixing them up is detected.
 constexpr PerceptronShape shape{.pixels = 13, .hidden = 7, .classes = 5};
-constexpr int most_samples = 11;
+constexpr int max_samples = 11;
 constexpr float unwritten = std::numeric_limits<float>::quiet_NaN();
 
 struct Data {
@@ -62,10 +62,10 @@ struct OnDevice {
   std::vector<float> momentum = std::vector<float>(static_cast<std::size_t>(shape.weights()));
   std::vector<float> gradients =
       std::vector<float>(static_cast<std::size_t>(shape.weights()), unwritten);
-  std::vector<float> hidden = std::vector<float>(most_samples * shape.hidden, unwritten);
-  std::vector<float> hidden_gradient = std::vector<float>(most_samples * shape.hidden, unwritten);
-  std::vector<float> output = std::vector<float>(most_samples * shape.classes, unwritten);
-  std::vector<float> outcomes = std::vector<float>(most_samples * sum_count, unwritten);
+  std::vector<float> hidden = std::vector<float>(max_samples * shape.hidden, unwritten);
+  std::vector<float> hidden_gradient = std::vector<float>(max_samples * shape.hidden, unwritten);
+  std::vector<float> output = std::vector<float>(max_samples * shape.classes, unwritten);
+  std::vector<float> outcomes = std::vector<float>(max_samples * sum_count, unwritten);
   std::vector<double> sums = std::vector<double>(sum_count);
   DevicePerceptron model;
 };
@@ -88,19 +88,19 @@ class DevicePerceptronTest : public ::testing::Test {
 };
 
 TEST_F(DevicePerceptronTest, GradientsAndSumsAreThoseOfTheLoopOverSamples) {
-  const Data data(most_samples);
+  const Data data(max_samples);
   device_.add(data.all(), true);
   const Perceptron::Sums expected = reference(data);
   expect_near(device_.gradients, host_.gradients());
   EXPECT_NEAR(device_.sums[sum_loss], expected.loss, 1e-4);
   EXPECT_EQ(device_.sums[sum_right], expected.right);
   EXPECT_EQ(device_.sums[sum_samples], expected.samples);
-  EXPECT_LT(expected.samples, most_samples);
+  EXPECT_LT(expected.samples, max_samples);
   EXPECT_EQ(device_.sums[sum_bad_labels], 0);
 }
 
 TEST_F(DevicePerceptronTest, PartsAddUpToTheBatch) {
-  const Data data(most_samples);
+  const Data data(max_samples);
   device_.add(data.from(0, 4), true);
   device_.add(data.from(4, 4), false);
   device_.add(data.from(8, 3), false);
@@ -111,7 +111,7 @@ TEST_F(DevicePerceptronTest, PartsAddUpToTheBatch) {
 
 TEST_F(DevicePerceptronTest, StepsGoTheSameWay) {
   for (std::uint64_t batch = 0; batch < 20; ++batch) {
-    const Data data(most_samples - static_cast<int>(batch % 2), batch);
+    const Data data(max_samples - static_cast<int>(batch % 2), batch);
     device_.add(data.all(), true);
     const Perceptron::Sums expected = reference(data);
     step(device_.queue, device_.model, 1 / static_cast<float>(expected.samples), 0.1F);
@@ -122,7 +122,7 @@ TEST_F(DevicePerceptronTest, StepsGoTheSameWay) {
 }
 
 TEST_F(DevicePerceptronTest, LookingLeavesTheGradientsAlone) {
-  const Data data(most_samples);
+  const Data data(max_samples);
   look(device_.queue, device_.model, data.all());
   EXPECT_NEAR(device_.sums[sum_loss], reference(data).loss, 1e-4);
   EXPECT_THAT(device_.gradients, Each(::testing::NanSensitiveFloatEq(unwritten)));

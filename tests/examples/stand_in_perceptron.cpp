@@ -32,11 +32,11 @@ struct CudaPerceptron::OnDevice {
   DevicePerceptron model{};
 };
 
-CudaPerceptron::CudaPerceptron(const PerceptronShape& shape, int most_samples,
+CudaPerceptron::CudaPerceptron(const PerceptronShape& shape, int max_samples,
                                std::span<const float> weights, CUstream_st* stream) {
   const auto count = [](int number) { return static_cast<std::size_t>(number); };
   const auto rows = [&](int width) {
-    return std::vector<float>(count(most_samples) * count(width));
+    return std::vector<float>(count(max_samples) * count(width));
   };
   on_device_ =
       std::make_unique<OnDevice>(OnDevice{.stream = stream,

@@ -44,13 +44,13 @@ void write_sound_files(const fs::path& folder) {
 }
 
 void read_all(const fs::path& path, bool mapped) {
-  constexpr std::uint64_t most_records = 100;
+  constexpr std::uint64_t max_records = 100;
   try {
     const auto dataset = open_dataset(path, {.map = mapped});
     const auto reader = dataset->make_reader();
     (void)dataset->field_specs();
     std::uint64_t sum = 0;
-    for (std::uint64_t number = 0; number < std::min(dataset->size(), most_records); ++number) {
+    for (std::uint64_t number = 0; number < std::min(dataset->size(), max_records); ++number) {
       // Alternates between both ends.
       const std::uint64_t index = number % 2 == 0 ? number / 2 : dataset->size() - 1 - number / 2;
       dataset->prefetch({&index, 1});

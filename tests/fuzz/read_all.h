@@ -12,13 +12,13 @@
 
 namespace millrace::testing {
 
-/// Reads all records, but at most `most_records`, and each byte of them. A file of a fuzzer's
+/// Reads all records, but at most `max_records`, and each byte of them. A file of a fuzzer's
 /// length cannot hold as many as the default.
-inline void read_all(const Dataset& dataset, std::uint64_t most_records = 10'000) {
+inline void read_all(const Dataset& dataset, std::uint64_t max_records = 10'000) {
   const auto reader = dataset.make_reader();
   std::vector<std::uint64_t> indices;
   unsigned sum = 0;
-  for (std::uint64_t index = 0; index < std::min(dataset.size(), most_records); ++index) {
+  for (std::uint64_t index = 0; index < std::min(dataset.size(), max_records); ++index) {
     indices.push_back(index);
     (void)dataset.key(index);
     (void)dataset.stored(index);

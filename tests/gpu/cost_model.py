@@ -19,7 +19,7 @@ import sys
 
 COUNTS = pathlib.Path(__file__).with_name("cost_model.json")
 BLOCKS = 16  # of threads for each sample (crop_blocks in gpu/pixel/crop_kernel.h)
-LAUNCHED = 64  # samples in a launch (CropWork::most_samples)
+LAUNCHED = 64  # samples in a launch (CropWork::max_samples)
 SCHEDULERS = 4  # of an SM; each issues one instruction of a warp per cycle
 MODEL_ERROR = 0.25  # accepted, of the predicted rate
 LAUNCH_SECONDS = 3e-6  # of a kernel, from the end of the one before

@@ -92,9 +92,9 @@ bool is_dataset(const fs::path& path) {
   auto file = open_stream<std::ifstream>(path, std::ios::binary);
   if (!file && errno == ENOENT) return false;
   if (!file) throw Error(ErrorCode::io, path.string() + " cannot be read: " + errno_text(errno));
-  constexpr std::size_t most_bytes = std::size_t{64} << 20;
+  constexpr std::size_t max_bytes = std::size_t{64} << 20;
   if (file.peek() == '{')
-    return read_text(file, most_bytes).find("\"millrace_shards\"") != std::string::npos;
+    return read_text(file, max_bytes).find("\"millrace_shards\"") != std::string::npos;
   // LMDB's magic number follows the header of the first page. The header's size differs in 32-bit
   // programs and in LMDB 1.0.
   const std::string begin = read_text(file, 28);

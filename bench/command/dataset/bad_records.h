@@ -22,7 +22,7 @@ struct BadRecord {
 };
 
 /// Number of bad records that commands print by default.
-inline constexpr std::size_t most_bad_records_shown = 20;
+inline constexpr std::size_t max_bad_records_shown = 20;
 
 /// Returns a list of the first `limit` bad records, one a line, with number, key and reason. If
 /// there are more, the last line ends with `rest`, which says how to list them. Empty if no record

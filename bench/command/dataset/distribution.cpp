@@ -12,7 +12,7 @@ namespace {
 
 using Counts = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
-constexpr std::size_t most_bins = 10;
+constexpr std::size_t max_bins = 10;
 
 /// Returns the smallest number such that at least `share` of all numbers are at or below it.
 std::uint64_t quantile(const Counts& counts, std::uint64_t total, double share) {
@@ -56,12 +56,12 @@ std::vector<std::uint64_t> growing_limits(std::uint64_t low, std::uint64_t high,
 
 std::vector<std::uint64_t> round_limits(std::uint64_t low, std::uint64_t high) {
   // Reserves one bin at each end for outliers.
-  constexpr std::size_t most_limits = most_bins - 1;
+  constexpr std::size_t max_limit_count = max_bins - 1;
   if (high < 4 * low || high < 10) {
     for (std::uint64_t power = 1;; power *= 10)
       for (const std::uint64_t step : {power, 2 * power, 5 * power})
-        if ((high - low) / step < most_limits)
-          if (auto limits = even_limits(low, high, step); limits.size() <= most_limits)
+        if ((high - low) / step < max_limit_count)
+          if (auto limits = even_limits(low, high, step); limits.size() <= max_limit_count)
             return limits;
   }
   constexpr double tenth[] = {1};
@@ -72,7 +72,7 @@ std::vector<std::uint64_t> round_limits(std::uint64_t low, std::uint64_t high) {
   for (const std::span<const double> mantissas :
        {std::span<const double>(finest), std::span<const double>(fine),
         std::span<const double>(usual), std::span<const double>(third)})
-    if (auto limits = growing_limits(low, high, mantissas); limits.size() <= most_limits)
+    if (auto limits = growing_limits(low, high, mantissas); limits.size() <= max_limit_count)
       return limits;
   return growing_limits(low, high, tenth);
 }

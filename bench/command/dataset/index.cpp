@@ -53,7 +53,7 @@ int run_index(const IndexOptions& options) {
     print_note("interrupted; stored indices stay, except those of shards that were done");
     return interrupt.exit_code();
   }
-  print_text(bad_records_text(result.bad, most_bad_records_shown,
+  print_text(bad_records_text(result.bad, max_bad_records_shown,
                               "`millrace verify --json FILE` lists all") +
              printable(fmt::format("indexed {} in {:.1f} s: {}", options.dataset.path,
                                    result.seconds, index_text(result))) +

@@ -117,10 +117,10 @@ std::string class_charts(const Dataset& dataset, const Survey& survey) {
     for (; begin != end; ++begin) all.push_back({class_name(names, begin->first), begin->second});
     return all;
   };
-  constexpr std::size_t most_classes = 12;
+  constexpr std::size_t max_classes = 12;
   constexpr std::ptrdiff_t shown = 5;
   const std::string title = count_text(counts.size(), names.empty() ? "label" : "class");
-  if (counts.size() <= most_classes)
+  if (counts.size() <= max_classes)
     return "\n" + chart(title, bars(counts.begin(), counts.end()), survey.looked_at);
 
   std::ranges::stable_sort(counts,

@@ -138,7 +138,7 @@ void find_missing(const Record& record, SampleRecord& sample) {
 
 FieldText field_text(std::span<const FieldSpec> specs, const Record& record,
                      const RecordField& field) {
-  constexpr std::size_t most_shown = 48;
+  constexpr std::size_t max_shown = 48;
   const std::span<const std::byte> bytes = field.bytes;
   if (field.name == "image" && !bytes.empty()) return {.type = image_text(bytes)};
   const auto spec = std::ranges::find(specs, field.name, &FieldSpec::name);
@@ -153,8 +153,8 @@ FieldText field_text(std::span<const FieldSpec> specs, const Record& record,
   if (!is_text(bytes)) return {.type = "bytes"};
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return {.type = "text",
-          .value = fmt::format("\"{}{}\"", printable(text.substr(0, most_shown)),
-                               text.size() > most_shown ? "..." : "")};
+          .value = fmt::format("\"{}{}\"", printable(text.substr(0, max_shown)),
+                               text.size() > max_shown ? "..." : "")};
 }
 
 SampleRecord look_at_record(const Dataset& dataset) {

@@ -275,8 +275,8 @@ void Packing::pack_all() {
         std::min(listing().images.size(), begun + std::size_t{4} * pool.workers());
     std::vector<UncheckedImage> images;
     // This thread itself reads the bytes of tars and datasets, so their number is limited.
-    constexpr std::size_t most_bytes = 64 << 20;
-    for (std::size_t bytes = 0; begun < end && bytes < most_bytes; ++begun)
+    constexpr std::size_t max_bytes = 64 << 20;
+    for (std::size_t bytes = 0; begun < end && bytes < max_bytes; ++begun)
       bytes += images.emplace_back(read([&] { return source_->image(begun); })).held_bytes();
     if (images.empty()) return;
     reading.push_back(std::make_shared<ReadImages>(std::move(images), decoders));

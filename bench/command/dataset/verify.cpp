@@ -29,7 +29,7 @@ struct VerifyOptions {
   DatasetArguments dataset;
   bool quick = false;
   bool deep = false;
-  std::size_t limit = most_bad_records_shown;
+  std::size_t limit = max_bad_records_shown;
   std::string json;
   unsigned workers = 0;
   DecodeLimits limits;

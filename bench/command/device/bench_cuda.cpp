@@ -125,7 +125,7 @@ class CudaTrainerStream final : public TrainerStream {
   const int ordinal_;
   /// One element more than steps can be in flight, because the end of the previous step is still
   /// read with the oldest one.
-  std::array<Marks, most_queued + 1> marks_;
+  std::array<Marks, max_queued + 1> marks_;
   StepStatistics statistics_;
   std::size_t first_counted_ = 0;
   /// Fields of the batch that was read last.

@@ -14,7 +14,7 @@ namespace millrace::cli {
 namespace {
 
 constexpr std::string_view cuda_prefix = "cuda:";
-constexpr std::size_t most_digits = 4;
+constexpr std::size_t max_digits = 4;
 
 /// A stream of the host device. Its substitute for a training step waits without using a core
 /// (`HostStream::step`).
@@ -54,7 +54,7 @@ class HostTrainerStream final : public TrainerStream {
     return StepSpan{*marks.begin->passed_at(), *marks.end->passed_at()};
   }
 
-  std::array<Marks, most_queued> marks_;
+  std::array<Marks, max_queued> marks_;
   HostStream stream_;
 };
 
@@ -81,7 +81,7 @@ bool is_bench_device(const std::string& name) {
   if (name == "host") return true;
   if (!name.starts_with(cuda_prefix)) return false;
   const std::string_view digits = std::string_view(name).substr(cuda_prefix.size());
-  return !digits.empty() && digits.size() <= most_digits &&
+  return !digits.empty() && digits.size() <= max_digits &&
          std::ranges::all_of(digits,
                              [](unsigned char letter) { return std::isdigit(letter) != 0; });
 }

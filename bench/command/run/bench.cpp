@@ -47,7 +47,7 @@ struct BenchArguments {
 };
 
 constexpr std::string_view gemm_prefix = "gemm:";
-constexpr std::size_t most_rows = 65536;
+constexpr std::size_t max_rows = 65536;
 
 /// Parses "gemm:4096" as 4096; 0 for any other text.
 std::size_t parse_gemm(std::string_view text) {
@@ -58,9 +58,9 @@ std::size_t parse_gemm(std::string_view text) {
 
 std::string check_gemm(const std::string& text) {
   const std::size_t rows = parse_gemm(text);
-  return rows >= 1 && rows <= most_rows
+  return rows >= 1 && rows <= max_rows
              ? std::string()
-             : must_be(fmt::format("gemm:N with N from 1 to {}", most_rows), text);
+             : must_be(fmt::format("gemm:N with N from 1 to {}", max_rows), text);
 }
 
 /// Throws a usage error for a combination of options that is not allowed.

@@ -262,9 +262,9 @@ bool is_well_known(const Spread& spread) {
 }  // namespace
 
 void check_ceiling_images(const Dataset& dataset) {
-  constexpr std::uint64_t most_looked_at = 64;
+  constexpr std::uint64_t max_looked_at = 64;
   const std::uint64_t size = dataset.size();
-  const std::uint64_t looked_at = std::min(size, most_looked_at);
+  const std::uint64_t looked_at = std::min(size, max_looked_at);
   const std::unique_ptr<DatasetReader> reader = dataset.make_reader();
   for (std::uint64_t n = 0; n < looked_at; ++n) {
     const std::uint64_t index = size / looked_at * n;
@@ -282,9 +282,9 @@ void check_ceiling_images(const Dataset& dataset) {
 }
 
 CeilingResult measure_ceiling(const BenchSettings& settings, const Dataset& unchecked,
-                              double most_seconds) {
+                              double max_seconds) {
   const auto most =
-      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(most_seconds));
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(max_seconds));
   const Clock::time_point begin = Clock::now();
   LoaderSide loader(settings);
   ReferenceSide reference(unchecked, settings.pipeline.seed, settings.pipeline.runtime->workers());

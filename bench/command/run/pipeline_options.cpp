@@ -23,12 +23,12 @@ namespace millrace::cli {
 namespace {
 
 constexpr const char* adaptive_workers = "auto";
-constexpr unsigned most_workers = 4096;
+constexpr unsigned max_workers = 4096;
 
 std::string check_workers(const std::string& text) {
-  if (text == adaptive_workers || parse_number<unsigned>(text).value_or(UINT_MAX) <= most_workers)
+  if (text == adaptive_workers || parse_number<unsigned>(text).value_or(UINT_MAX) <= max_workers)
     return {};
-  return must_be(fmt::format("\"auto\" or a number from 0 to {}", most_workers), text);
+  return must_be(fmt::format("\"auto\" or a number from 0 to {}", max_workers), text);
 }
 
 std::string check_conversion(const std::string& text) {

@@ -11,13 +11,13 @@
 namespace millrace::cli {
 namespace {
 
-constexpr std::uint64_t most_samples = 256;
+constexpr std::uint64_t max_samples = 256;
 
 Pipeline pipeline_of(const BenchSettings& settings, Recipe recipe, const DecodeLimits& limits,
                      Resolution resolution) {
   recipe.resolution = resolution;
   return Pipeline(settings.dataset, image_transform(recipe, limits), std::make_shared<HostDevice>(),
-                  {.batch_size = std::min<std::size_t>(settings.pipeline.batch_size, most_samples),
+                  {.batch_size = std::min<std::size_t>(settings.pipeline.batch_size, max_samples),
                    .seed = settings.pipeline.seed,
                    .epochs = 1,
                    .last_batch = LastBatch::pad,
@@ -47,7 +47,7 @@ std::optional<ReducedQuality> measure_reduced_quality(const BenchSettings& setti
   ReducedQuality quality;
   double sum = 0;
   double worst = 0;
-  while (quality.compared < most_samples) {
+  while (quality.compared < max_samples) {
     const Batch made = reduced.next();
     const Batch wanted = exact.next();
     if (!made) break;

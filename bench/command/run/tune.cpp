@@ -36,13 +36,13 @@ struct TuneArguments {
   bool accept_noise = false;
 };
 
-constexpr std::size_t most_batch_size = 1 << 20;
+constexpr std::size_t max_batch_size = 1 << 20;
 constexpr int doubtful = 3;
 
 std::string check_batch_size(const std::string& text) {
   const std::size_t size = parse_number<std::size_t>(text).value_or(0);
-  if (text == "auto" || (size >= 1 && size <= most_batch_size)) return {};
-  return must_be(fmt::format("\"auto\" or a number from 1 to {}", most_batch_size), text);
+  if (text == "auto" || (size >= 1 && size <= max_batch_size)) return {};
+  return must_be(fmt::format("\"auto\" or a number from 1 to {}", max_batch_size), text);
 }
 
 TuneGoal goal_of(const TuneArguments& arguments) {

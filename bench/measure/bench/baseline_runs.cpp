@@ -148,7 +148,7 @@ std::optional<double> first_step_ms(const BenchSettings& settings, TrainerStream
   };
   for (const MicroBatch& part : batch.micro_batches()) {
     steps.step(batch, static_cast<double>(part.size()) / static_cast<double>(batch.size()));
-    if (steps.queued() == TrainerStream::most_queued) take_first();
+    if (steps.queued() == TrainerStream::max_queued) take_first();
   }
   while (steps.queued() > 0) take_first();
   if (!first) return std::nullopt;

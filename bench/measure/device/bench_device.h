@@ -41,7 +41,7 @@ struct StepSpan {
 class TrainerStream {
  public:
   /// Maximum number of enqueued steps for which `finish_oldest` was not called.
-  static constexpr std::size_t most_queued = 8;
+  static constexpr std::size_t max_queued = 8;
 
   virtual ~TrainerStream() = default;
   TrainerStream(const TrainerStream&) = delete;
@@ -76,7 +76,7 @@ class TrainerStream {
   std::size_t enqueued() const { return enqueued_; }
 
  private:
-  /// Enqueues step `number`, from 0; at most `most_queued` are in flight.
+  /// Enqueues step `number`, from 0; at most `max_queued` are in flight.
   virtual void enqueue(std::size_t number, const Batch& batch, double share) = 0;
   virtual std::optional<StepSpan> finish(std::size_t number) = 0;
 

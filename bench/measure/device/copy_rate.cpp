@@ -108,7 +108,7 @@ std::optional<CopyRates> plain_copy_rates(Device& device, const Memory& source, 
   constexpr std::size_t loops = 7;
   constexpr double loop_seconds = 0.03;
   constexpr std::chrono::milliseconds enough{300};
-  constexpr std::size_t most_copies = 1000;
+  constexpr std::size_t max_copies = 1000;
   constexpr std::size_t paced_copies = 8;
   constexpr std::chrono::milliseconds pause{3};
   PlainCopies copies(device, source, bytes);
@@ -130,7 +130,7 @@ std::optional<CopyRates> plain_copy_rates(Device& device, const Memory& source, 
     return *median;
   };
   const CopyRates rates{.at_once = median_of_loops(
-                            std::clamp(in_a_loop, std::min(buffers, most_copies), most_copies), {}),
+                            std::clamp(in_a_loop, std::min(buffers, max_copies), max_copies), {}),
                         .paced = median_of_loops(paced_copies, pause)};
   if (rates.at_once <= 0 || rates.paced <= 0) return std::nullopt;
   return rates;

@@ -12,7 +12,7 @@ std::optional<double> idle_share(const StepStatistics& steps) {
 }
 
 void TrainerStream::step(const Batch& batch, double share) {
-  if (queued() == most_queued) throw Error(ErrorCode::internal, "too many steps are enqueued");
+  if (queued() == max_queued) throw Error(ErrorCode::internal, "too many steps are enqueued");
   enqueue(enqueued_, batch, share);
   ++enqueued_;
 }

@@ -120,7 +120,7 @@ class ThreadStream final : public UserStream {
     return spans_[number % spans_.size()];
   }
 
-  std::array<StepSpan, most_queued> spans_;
+  std::array<StepSpan, max_queued> spans_;
 };
 
 /// Runs steps on the device's stream.
@@ -162,7 +162,7 @@ class TimedStream final : public UserStream {
     return StepSpan{*begin, *end};
   }
 
-  std::array<Marks, most_queued> marks_;
+  std::array<Marks, max_queued> marks_;
 };
 
 class UserStepsDevice final : public BenchDevice {

@@ -23,9 +23,9 @@ using Clock = std::chrono::steady_clock;
 /// Minimum number of batches in a phase, however long they take.
 constexpr std::uint64_t fewest_batches = 3;
 /// Maximum number of repetitions of a short pass: each costs a new pipeline.
-constexpr std::uint64_t most_passes = 10;
+constexpr std::uint64_t max_passes = 10;
 /// Maximum number of steps in the phase of steps alone.
-constexpr std::uint64_t most_steps = 10000;
+constexpr std::uint64_t max_steps = 10000;
 /// For a cold pass, at most this share of the dataset's pages may remain in the page cache.
 constexpr double may_stay = 0.02;
 
@@ -138,7 +138,7 @@ void Diagnosis::choose_lengths() {
       std::max<std::uint64_t>(1, result_.records / bench_.pipeline.batch_size);
   result_.pass_batches = std::min(std::max(wanted, fewest_batches), in_epoch);
   result_.passes_per_round = static_cast<unsigned>(
-      std::clamp<std::uint64_t>(wanted / result_.pass_batches, 1, most_passes));
+      std::clamp<std::uint64_t>(wanted / result_.pass_batches, 1, max_passes));
   result_.sampled_records =
       std::min<std::uint64_t>(result_.records, result_.pass_batches * bench_.pipeline.batch_size);
 }
@@ -205,13 +205,13 @@ double Diagnosis::time_steps() {
   const std::uint64_t steps =
       bench_.batches > 0 ? bench_.batches
                          : std::clamp(static_cast<std::uint64_t>(bench_.duration / bench_.step),
-                                      fewest_batches, most_steps);
+                                      fewest_batches, max_steps);
   const auto stream = make_stream();
   const Batch batch = ready(*stream);
   const Clock::time_point begin = Clock::now();
   for (std::uint64_t step = 0; step < steps; ++step) {
     stream->step(batch);
-    if (stream->queued() == TrainerStream::most_queued) stream->finish_oldest();
+    if (stream->queued() == TrainerStream::max_queued) stream->finish_oldest();
   }
   while (stream->queued() > 0) stream->finish_oldest();
   return milliseconds(Clock::now() - begin) / static_cast<double>(steps);

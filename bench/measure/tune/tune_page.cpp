@@ -15,8 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json lines_of_law(const UslFit& fit, double most_workers) {
-  const double end = 1.06 * most_workers;
+Json lines_of_law(const UslFit& fit, double max_workers) {
+  const double end = 1.06 * max_workers;
   Json curve = Json::array();
   constexpr int steps = 200;
   for (int step = 0; step <= steps; ++step) {
@@ -35,14 +35,14 @@ Chart sweep_chart(const TuneResult& result, const TunePhase& phase) {
   Json errors = Json::array();
   Json texts = Json::array();
   Json measured = {{"name", "mean and standard deviation of the runs"}, {"style", "points"}};
-  double most_workers = 1;
-  double most_rate = 0;
+  double max_workers = 1;
+  double max_rate = 0;
   for (const std::size_t index : phase.points) {
     const TunePoint& point = result.findings.points[index];
     const Mean rate = point.summary.samples_per_second;
     const std::string workers = count_text(point.setting.workers, "worker");
-    most_workers = std::max(most_workers, static_cast<double>(point.setting.workers));
-    most_rate = std::max(most_rate, rate.mean + rate.sd);
+    max_workers = std::max(max_workers, static_cast<double>(point.setting.workers));
+    max_rate = std::max(max_rate, rate.mean + rate.sd);
     if (point.setting.workers == result.findings.chosen.workers) {
       measured["chosen"] = points.size();
       measured["label"] = "chosen: " + workers;
@@ -58,12 +58,12 @@ Chart sweep_chart(const TuneResult& result, const TunePhase& phase) {
   measured["error"] = errors;
   measured["texts"] = texts;
   Json series =
-      result.findings.fit.holds() ? lines_of_law(result.findings.fit, most_workers) : Json::array();
+      result.findings.fit.holds() ? lines_of_law(result.findings.fit, max_workers) : Json::array();
   if (const double needed = result.goal.needed_samples_per_second(); needed > 0) {
     // The needed rate is shown only if it is not far above the measured rates, which would
     // otherwise be shown too small.
-    const bool is_shown = needed < 1.5 * most_rate;
-    const Json line = {{0, needed}, {1.06 * most_workers, needed}};
+    const bool is_shown = needed < 1.5 * max_rate;
+    const Json line = {{0, needed}, {1.06 * max_workers, needed}};
     series.push_back({{"name", is_shown ? "what the step takes"
                                         : fmt::format("what the step takes: {:.0f} samples/s, off "
                                                       "the scale",

@@ -135,8 +135,8 @@ struct TuneGoal {
   std::optional<double> p99_ms{};
   std::optional<std::size_t> memory_bytes{};
   /// Upper bounds for the batch sizes to try, independent of the limits.
-  std::size_t most_batch_size = 1 << 20;
-  std::size_t most_memory_bytes = SIZE_MAX;
+  std::size_t max_batch_size = 1 << 20;
+  std::size_t max_memory_bytes = SIZE_MAX;
   double budget_seconds = 100;
 
   /// Samples per second that the step uses; 0 without a step.

@@ -8,7 +8,7 @@ namespace {
 
 /// Largest mean gain of the best setting over a rival. A setting with a larger loss is soon found
 /// to be worse.
-constexpr double most_rival_loss = 0.15;
+constexpr double max_rival_loss = 0.15;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ std::size_t TuneRounds::point(const TuneSetting& setting) {
 bool TuneRounds::is_unsure(std::size_t point) const {
   const TuneSummary so_far = summary(point);
   const bool disturbed = so_far.disturbed + so_far.set_aside > 0;
-  const std::size_t most = disturbed ? most_disturbed_runs : most_runs;
+  const std::size_t most = disturbed ? max_disturbed_runs : max_runs;
   return (runs(point).size() < most || so_far.batches < fewest_judged_batches) &&
          (runs(point).empty() || feeds_step(so_far) == Feeds::unsure);
 }
@@ -58,7 +58,7 @@ bool TuneRounds::judge(const Points& points) {
   return feeds(points.front());
 }
 
-TuneRounds::Race TuneRounds::race(Points alive, std::size_t most_rounds, bool last_wins) {
+TuneRounds::Race TuneRounds::race(Points alive, std::size_t max_rounds, bool last_wins) {
   Race race;
   // Checks at growing intervals: checking after every round would find differences by chance.
   std::size_t next_look = few_runs;
@@ -71,7 +71,7 @@ TuneRounds::Race TuneRounds::race(Points alive, std::size_t most_rounds, bool la
     for (const std::size_t point : alive)
       if (gain(point, race.best).mean > 0) race.best = point;
     std::erase_if(alive, [&](std::size_t point) {
-      return point != race.best && gain(race.best, point).low() > least_loss;
+      return point != race.best && gain(race.best, point).low() > min_loss;
     });
     race.chosen = alive.front();
     race.clear = std::ranges::all_of(alive, [&](std::size_t point) {
@@ -79,14 +79,14 @@ TuneRounds::Race TuneRounds::race(Points alive, std::size_t most_rounds, bool la
     });
     race.alive = alive;
     if (race.clear) return race;
-    if (!in_time || round >= most_rounds) break;
+    if (!in_time || round >= max_rounds) break;
   }
   // The comparison is not decided. Chooses the cheapest point that loses at most twice the
   // tolerance (once the tolerance if `last_wins`).
   const std::size_t winner = last_wins ? alive.back() : race.best;
-  const double most_loss = last_wins ? tolerance : 2 * tolerance;
+  const double max_loss = last_wins ? tolerance : 2 * tolerance;
   race.chosen = *std::ranges::find_if(alive, [&](std::size_t point) {
-    return point == winner || gain(winner, point).high() <= most_loss;
+    return point == winner || gain(winner, point).high() <= max_loss;
   });
   race.clear = race.chosen != winner;
   return race;
@@ -98,7 +98,7 @@ std::optional<std::size_t> TuneRounds::rival(const Race& race) const {
   if (best != race.alive.begin()) rival = *(best - 1);
   if (const auto next = best + 1; next != race.alive.end())
     if (!rival || gain(*next, *rival).mean > 0) rival = *next;
-  if (rival && gain(race.best, *rival).mean > most_rival_loss) rival.reset();
+  if (rival && gain(race.best, *rival).mean > max_rival_loss) rival.reset();
   return rival;
 }
 

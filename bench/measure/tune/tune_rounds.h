@@ -63,7 +63,7 @@ class TuneRounds {
   /// Runs points in turn until the cheapest one without a loss is known. `alive` is sorted, the
   /// cheapest first. If rounds or time do not suffice, chooses the best mean, or the last point if
   /// `last_wins`.
-  Race race(Points alive, std::size_t most_rounds, bool last_wins);
+  Race race(Points alive, std::size_t max_rounds, bool last_wins);
 
   /// The better of the best point's two neighbours in `race.alive`; nullopt if it is not close.
   std::optional<std::size_t> rival(const Race& race) const;

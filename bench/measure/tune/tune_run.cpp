@@ -13,14 +13,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t most_warmup_batches = 10;
+constexpr std::uint64_t max_warmup_batches = 10;
 constexpr std::uint64_t fewest_warmup_batches = 2;
 /// Minimum number of batches in a run, however long they take.
 constexpr double fewest_measured_batches = 5;
 /// Wanted number of batches in a run. A run has fewer if they would take more than this share of
 /// the budget.
 constexpr double wanted_batches = 20;
-constexpr double most_run_share = 0.02;
+constexpr double max_run_share = 0.02;
 /// Share of a run's time that is used for the warm-up.
 constexpr double warmup_share = 0.2;
 
@@ -51,9 +51,9 @@ class Measuring {
     const double batch_seconds = batch_seconds_of(setting);
     settings_.warmup =
         std::clamp(static_cast<std::uint64_t>(warmup_share * seconds / batch_seconds),
-                   fewest_warmup_batches, most_warmup_batches);
+                   fewest_warmup_batches, max_warmup_batches);
     const double warmup_seconds = static_cast<double>(settings_.warmup) * batch_seconds;
-    const double batches = std::clamp(most_run_share * goal_.budget_seconds / batch_seconds,
+    const double batches = std::clamp(max_run_share * goal_.budget_seconds / batch_seconds,
                                       fewest_measured_batches, wanted_batches);
     settings_.duration = std::chrono::nanoseconds(std::llround(
         1e9 * std::max({seconds - warmup_seconds, seconds / 2, batches * batch_seconds})));
@@ -139,10 +139,10 @@ TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal,
   result.machine = describe_machine(topology);
   // Limits batches to the dataset's size, because larger ones would only repeat records. Limits
   // memory to half the machine's, because more would evict the dataset from the page cache.
-  result.goal.most_batch_size =
-      std::max<std::size_t>(goal.batch_size, std::min(goal.most_batch_size, result.records));
-  result.goal.most_memory_bytes =
-      std::min<std::size_t>(goal.most_memory_bytes, result.machine.memory_bytes / 2);
+  result.goal.max_batch_size =
+      std::max<std::size_t>(goal.batch_size, std::min(goal.max_batch_size, result.records));
+  result.goal.max_memory_bytes =
+      std::min<std::size_t>(goal.max_memory_bytes, result.machine.memory_bytes / 2);
 
   Measuring measuring(settings, result.goal);
   // The first run warms up the page cache and the processor; its result does not count.

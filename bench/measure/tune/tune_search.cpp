@@ -19,7 +19,7 @@ namespace {
 constexpr double knee_share = 0.95;
 /// Smallest gain in the time to the first batch that counts. A run has only one first batch, so
 /// this time is noisy.
-constexpr double least_start_gain = 0.10;
+constexpr double min_start_gain = 0.10;
 /// Number of runs in the budget. Many short runs give more information than a few long ones:
 /// disturbances last longer than a run, so compared settings share them.
 constexpr double runs_in_budget = 300;
@@ -56,16 +56,16 @@ class Search {
   /// Points with runs that differ from `base_` only in the current variable, sorted by its value.
   Points tried() const;
 
-  TuneRounds::Race race(Points points, std::size_t most_rounds) {
-    return rounds_.race(std::move(points), most_rounds, variable_ == TuneVariable::prefetch);
+  TuneRounds::Race race(Points points, std::size_t max_rounds) {
+    return rounds_.race(std::move(points), max_rounds, variable_ == TuneVariable::prefetch);
   }
   bool beats(std::size_t dearer, std::size_t cheaper) {
     const TuneRounds::Race pair = race({cheaper, dearer}, few_rounds);
     return pair.clear && pair.chosen == dearer;
   }
   /// These functions return one of the values, or a value between two of them.
-  std::optional<std::size_t> least_that_feeds(const Values& values);
-  std::size_t least_without_loss(Values values);
+  std::optional<std::size_t> min_that_feeds(const Values& values);
+  std::size_t min_without_loss(Values values);
 
   void search_workers();
   void search_prefetch();
@@ -151,7 +151,7 @@ Points Search::tried() const {
   return points;
 }
 
-std::optional<std::size_t> Search::least_that_feeds(const Values& values) {
+std::optional<std::size_t> Search::min_that_feeds(const Values& values) {
   const auto is_fed = [this](std::size_t value) { return rounds_.feeds(point_of(value)); };
   // Starts with the smallest value; adds the next if all undecided ones have `few_runs` runs.
   Values tried;
@@ -179,7 +179,7 @@ std::optional<std::size_t> Search::least_that_feeds(const Values& values) {
   });
 }
 
-std::size_t Search::least_without_loss(Values values) {
+std::size_t Search::min_without_loss(Values values) {
   TuneRounds::Race all = race(points_of(values), some_rounds);
   if (!all.clear && !rounds_.refused()) {
     // The rate has one maximum. If noise hides which of two values is nearer to it, a value between
@@ -208,29 +208,29 @@ void Search::search_workers() {
   begin(TuneVariable::workers);
   const Values values = doubling(1, goal_.max_workers);
   std::optional<std::size_t> found;
-  if (goal_.step_ms > 0) found = least_that_feeds(values);
+  if (goal_.step_ms > 0) found = min_that_feeds(values);
   feeds_ = found.has_value();
-  chosen_ = point_of(found ? *found : least_without_loss(values));
+  chosen_ = point_of(found ? *found : min_without_loss(values));
   base_ = setting(chosen_);
   end();
 }
 
 void Search::search_prefetch() {
   begin(TuneVariable::prefetch);
-  const Values values = doubling(least_prefetch, ample_prefetch);
-  chosen_ = point_of(feeds_ ? least_that_feeds(values).value_or(ample_prefetch)
-                            : least_without_loss(values));
+  const Values values = doubling(min_prefetch, ample_prefetch);
+  chosen_ =
+      point_of(feeds_ ? min_that_feeds(values).value_or(ample_prefetch) : min_without_loss(values));
   end();
 }
 
 void Search::search_micro_batches() {
   begin(TuneVariable::micro_batches);
   std::string gained;
-  for (std::size_t parts = 2; parts <= std::min(goal_.batch_size, most_micro_batches); parts *= 2) {
+  for (std::size_t parts = 2; parts <= std::min(goal_.batch_size, max_micro_batches); parts *= 2) {
     const std::size_t more = point_of(parts);
     // A comparison may show a gain by chance, so it is repeated with more runs.
     std::string gain;
-    for (const std::size_t runs : {few_runs, most_runs}) {
+    for (const std::size_t runs : {few_runs, max_runs}) {
       rounds_.run_until(runs, {chosen_, more});
       gain = micro_batches_gain(more);
       if (gain.empty()) break;
@@ -247,10 +247,9 @@ void Search::search_micro_batches() {
 
 std::string Search::micro_batches_gain(std::size_t more) const {
   if (feeds_ && !rounds_.feeds(more)) return {};
-  if (throughput_gain(rounds_.runs(more), rounds_.runs(chosen_)).low() > least_loss)
+  if (throughput_gain(rounds_.runs(more), rounds_.runs(chosen_)).low() > min_loss)
     return "throughput";
-  const bool sooner =
-      start_gain(rounds_.runs(more), rounds_.runs(chosen_)).low() > least_start_gain;
+  const bool sooner = start_gain(rounds_.runs(more), rounds_.runs(chosen_)).low() > min_start_gain;
   return sooner ? "the time to the first batch" : "";
 }
 
@@ -265,7 +264,7 @@ void Search::search_batch_size() {
     (problem.empty() ? low : high) = next;
     if (high == 0 || high == next) limit = std::move(problem);
     if (high == 0)
-      next = low < goal_.most_batch_size ? std::min(2 * low, goal_.most_batch_size) : 0;
+      next = low < goal_.max_batch_size ? std::min(2 * low, goal_.max_batch_size) : 0;
     else if (low == 0)
       next = high / 2;
     else
@@ -283,14 +282,14 @@ void Search::search_batch_size() {
 
 std::string Search::misfit(std::size_t batch_size) {
   const auto megabytes = [](double bytes) { return fmt::format("{:.0f} MB", bytes / 1e6); };
-  const std::size_t most_bytes =
-      std::min(goal_.most_memory_bytes, goal_.memory_bytes.value_or(SIZE_MAX));
+  const std::size_t max_bytes =
+      std::min(goal_.max_memory_bytes, goal_.memory_bytes.value_or(SIZE_MAX));
   const double expected_bytes = static_cast<double>(rounds_.summary(chosen_).memory_bytes) *
                                 static_cast<double>(batch_size) /
                                 static_cast<double>(goal_.batch_size);
   // The scratch does not grow with the batch, so the estimate may be too high. Sizes are measured
   // up to an estimate of 1.5 times the limit.
-  if (expected_bytes > 1.5 * static_cast<double>(most_bytes))
+  if (expected_bytes > 1.5 * static_cast<double>(max_bytes))
     return fmt::format("{} samples take about {}", batch_size, megabytes(expected_bytes));
   const std::size_t point = point_of(batch_size);
   rounds_.run_until(few_runs, {point});
@@ -299,7 +298,7 @@ std::string Search::misfit(std::size_t batch_size) {
   if (goal_.p99_ms && measured.batch_p99_ms > *goal_.p99_ms)
     return fmt::format("{} samples take {:.1f} ms at the 99th percentile", batch_size,
                        measured.batch_p99_ms);
-  if (measured.memory_bytes > most_bytes)
+  if (measured.memory_bytes > max_bytes)
     return fmt::format("{} samples take {}", batch_size,
                        megabytes(static_cast<double>(measured.memory_bytes)));
   if (feeds_ && !rounds_.judge({point}))
@@ -331,7 +330,7 @@ void Search::settle() {
   if (feeds_ && !rounds_.feeds(chosen_)) {
     variable_ = TuneVariable::workers;
     base_ = changed(setting(chosen_), TuneVariable::prefetch, ample_prefetch);
-    chosen_ = point_of(least_without_loss(doubling(1, goal_.max_workers)));
+    chosen_ = point_of(min_without_loss(doubling(1, goal_.max_workers)));
     findings_.phases.front().points = tried();
   }
 }

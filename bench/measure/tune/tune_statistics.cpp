@@ -124,7 +124,7 @@ Feeds feeds_step(const TuneSummary& summary) {
   if (!summary.device_idle) return Feeds::no_step;
   if (summary.batches < fewest_judged_batches) return Feeds::unsure;
   if (summary.runs >= few_runs && summary.idle_high <= fed_idle) return Feeds::yes;
-  const bool enough = summary.runs >= (summary.disturbed == 0 ? 2 : most_disturbed_runs);
+  const bool enough = summary.runs >= (summary.disturbed == 0 ? 2 : max_disturbed_runs);
   return enough && summary.idle_low > fed_idle ? Feeds::no : Feeds::unsure;
 }
 

@@ -13,14 +13,14 @@ namespace millrace::cli {
 /// A step counts as fed if the device is idle for at most this share of the time.
 constexpr double fed_idle = 0.02;
 /// A setting is worse only if it loses more than this share.
-constexpr double least_loss = 0.03;
+constexpr double min_loss = 0.03;
 /// A setting is as good as a better one if it loses at most this share.
 constexpr double tolerance = 0.05;
 /// Number of runs that suffice if they agree. To judge its idle time, a setting gets at most
-/// `most_runs`, or `most_disturbed_runs` if some of its runs were disturbed.
+/// `max_runs`, or `max_disturbed_runs` if some of its runs were disturbed.
 constexpr std::size_t few_runs = 3;
-constexpr std::size_t most_runs = 7;
-constexpr std::size_t most_disturbed_runs = 10;
+constexpr std::size_t max_runs = 7;
+constexpr std::size_t max_disturbed_runs = 10;
 /// Minimum number of batches in a setting's runs for a judgement with confidence.
 constexpr std::uint64_t fewest_judged_batches = 20;
 
@@ -32,7 +32,7 @@ TuneSummary summarise(std::span<const TuneRun> runs);
 
 /// Yes if the upper bound of the mean idle share is at most `fed_idle`, from at least `few_runs`.
 /// No if the lower bound is above `fed_idle`, from two or more undisturbed runs or from
-/// `most_disturbed_runs`. Unsure with fewer batches than `fewest_judged_batches`.
+/// `max_disturbed_runs`. Unsure with fewer batches than `fewest_judged_batches`.
 Feeds feeds_step(const TuneSummary& summary);
 
 /// Gain of one setting over another, as a share of the latter's mean. It is the mean of the

@@ -12,9 +12,9 @@ namespace millrace::cli {
 /// Values of a variable to try.
 using Values = std::vector<std::size_t>;
 
-constexpr std::size_t least_prefetch = 2;
+constexpr std::size_t min_prefetch = 2;
 constexpr std::size_t ample_prefetch = 8;
-constexpr std::size_t most_micro_batches = 16;
+constexpr std::size_t max_micro_batches = 16;
 
 /// `least`, twice `least` ... below `most`, then `most`.
 inline Values doubling(std::size_t least, std::size_t most) {

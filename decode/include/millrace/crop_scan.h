@@ -41,7 +41,7 @@ struct CropScan {
     End end = End::at_point;
   };
 
-  static constexpr std::int32_t most_codes = 4;
+  static constexpr std::int32_t max_codes = 4;
 
   /// Number of segments. 0 = the crop has tiles of stored coefficients instead of a scan.
   std::int32_t segments = 0;

@@ -47,7 +47,7 @@ struct CropHeader {
   };
 
   /// Limit on the crop's width before it is resized.
-  static constexpr std::int32_t most_width = 4096;
+  static constexpr std::int32_t max_width = 4096;
 
   /// Size of the whole packed crop.
   std::uint32_t bytes = 0;
@@ -96,7 +96,7 @@ struct CropWork {
   /// unspecified.
   std::byte* scratch = nullptr;
   std::size_t scratch_bytes = 0;
-  /// At most `most_samples`.
+  /// At most `max_samples`.
   std::size_t samples = 0;
   std::int32_t height = 0;
   std::int32_t width = 0;
@@ -107,7 +107,7 @@ struct CropWork {
   /// Alignment of the inputs in memory.
   static constexpr std::size_t input_unit = 16;
   static constexpr std::uint32_t no_input = UINT32_MAX;
-  static constexpr std::size_t most_samples = 64;
+  static constexpr std::size_t max_samples = 64;
 
   /// Does the work in host memory. It is the reference for all devices.
   void run_on_host() const;

@@ -21,7 +21,7 @@ bool FirstTable::set(const HuffmanCode& code, int low_bit) {
   if (!long_codes.set(code)) return false;
   constexpr int bits_of_8_bit_samples = 10;
   constexpr int bits_of_value = 15;
-  most_bits = std::min(bits_of_8_bit_samples, bits_of_value - low_bit);
+  max_bits = std::min(bits_of_8_bit_samples, bits_of_value - low_bit);
   entries.fill(other << 8);
   for_each_code(code, index_bits, [&](unsigned value, int length, int symbol) {
     const int high = symbol >> 4;

@@ -25,11 +25,11 @@ struct FirstTable {
   /// Returns false if it is not a code.
   bool set(const HuffmanCode& code, int low_bit);
   /// Returns whether a coefficient of `bits` bits fits into 16 bits after the shift by the low bit.
-  bool fits(int bits) const { return bits <= most_bits; }
+  bool fits(int bits) const { return bits <= max_bits; }
 
   std::array<std::uint32_t, std::size_t{1} << index_bits> entries;
   LongCodes long_codes;
-  int most_bits = 0;
+  int max_bits = 0;
 };
 
 /// Table of a refinement, one symbol per entry:

@@ -15,7 +15,7 @@ constexpr std::size_t point_columns = 5;
 constexpr std::size_t column_of_runs = 4;
 constexpr unsigned parameter_bits = 4;
 constexpr unsigned all_zero = 15;
-constexpr unsigned most_scan_parameter = 14;
+constexpr unsigned max_scan_parameter = 14;
 
 /// Returns the number that a column stores for a point.
 std::uint32_t stored_number(const SeekPoint& point, const SeekPoint& before, std::size_t column) {
@@ -60,13 +60,13 @@ bool unpack_scan(RiceReader& reader, std::size_t scan, std::size_t scans, std::u
 }  // namespace
 
 bool can_have_index(const Frame& frame, const Script& script) {
-  constexpr std::size_t least_bytes = 16;
-  static_assert(sizeof(SeekPoint) <= least_bytes);
+  constexpr std::size_t min_bytes = 16;
+  static_assert(sizeof(SeekPoint) <= min_bytes);
   return std::ranges::all_of(
              script.scans,
              [](const ProgressiveScan& scan) { return scan.restart_interval == 0; }) &&
          script.scans.size() * static_cast<std::size_t>(frame.mcus_down) <=
-             frame.scan.size() / least_bytes;
+             frame.scan.size() / min_bytes;
 }
 
 void pack_scan_index(const SeekIndex& index, std::size_t scans, std::uint64_t jpeg,
@@ -78,8 +78,8 @@ void pack_scan_index(const SeekIndex& index, std::size_t scans, std::uint64_t jp
   put_bytes(scans, 1, packed.data() + 1);
   put_bytes(rows, 4, packed.data() + 2);
   put_bytes(jpeg, 8, packed.data() + 6);
-  constexpr std::size_t most_point_bytes = point_columns * most_rice_bits / 8;
-  packed.resize(scan_header_bytes + most_point_bytes * points.size() + sizeof(std::uint64_t));
+  constexpr std::size_t max_point_bytes = point_columns * max_rice_bits / 8;
+  packed.resize(scan_header_bytes + max_point_bytes * points.size() + sizeof(std::uint64_t));
   RiceWriter writer(packed.data() + scan_header_bytes);
   for (std::size_t scan = 0; scan < scans; ++scan)
     for (std::size_t column = 0; column < point_columns; ++column) {
@@ -90,7 +90,7 @@ void pack_scan_index(const SeekIndex& index, std::size_t scans, std::uint64_t jp
       std::uint64_t sum = 0;
       for_each_number([&](std::uint32_t number) { sum += number; });
       const unsigned parameter =
-          sum == 0 ? all_zero : parameter_for(sum / (rows - 1), most_scan_parameter);
+          sum == 0 ? all_zero : parameter_for(sum / (rows - 1), max_scan_parameter);
       writer.put(parameter, parameter_bits);
       if (sum > 0)
         for_each_number([&](std::uint32_t number) { writer.put_number(number, parameter); });

@@ -56,8 +56,8 @@ HWY_NOINLINE FirstSymbol take_first_symbol(ScanBits bits, const FirstTable& tabl
 }
 
 HWY_NOINLINE bool decode_first(BandScan& scan) {
-  constexpr int most_taken = 5;
-  static_assert(most_taken * FirstTable::index_bits <= 56);
+  constexpr int max_taken = 5;
+  static_assert(max_taken * FirstTable::index_bits <= 56);
   ScanBits bits = scan.bits;
   ScanBytes& bytes = *scan.bytes;
   const FirstTable& table = *scan.first_table;
@@ -83,7 +83,7 @@ HWY_NOINLINE bool decode_first(BandScan& scan) {
       refill(bits);
       std::uint32_t entry = 0;
       int taken = 0;
-      for (; taken < most_taken; ++taken) {
+      for (; taken < max_taken; ++taken) {
         entry = look_up(table, bits);
         const std::uint32_t next = zigzag_index + (entry >> 8 & 0xFF);
         if (next >= last) [[unlikely]]
@@ -93,7 +93,7 @@ HWY_NOINLINE bool decode_first(BandScan& scan) {
         values[63 - zigzag_index] = static_cast<std::int16_t>(entry >> 16);
         nonzero |= first_bit >> zigzag_index;
       }
-      if (taken == most_taken) continue;
+      if (taken == max_taken) continue;
       const std::uint32_t distance = entry >> 8 & 0xFF;
       if (distance == FirstTable::end) {
         consume(bits, entry);

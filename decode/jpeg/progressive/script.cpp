@@ -34,9 +34,9 @@ class ScriptReader {
       : image_(image),
         bytes_(frame.scan),
         component_count_(frame.component_count),
-        most_scans_(std::min<std::uint64_t>(Libjpeg::max_scans,
-                                            max_scan_pixels / (std::uint64_t{image.image_width} *
-                                                               std::uint64_t{image.image_height}))),
+        max_scans_(std::min<std::uint64_t>(Libjpeg::max_scans,
+                                           max_scan_pixels / (std::uint64_t{image.image_width} *
+                                                              std::uint64_t{image.image_height}))),
         script_(script) {}
 
   bool read() {
@@ -169,7 +169,7 @@ class ScriptReader {
     if (scan.is_dc() ? scan.last != 0
                      : scan.last < scan.first || scan.last > 63 || scan.component_count != 1)
       return false;
-    if (script_.scans.size() >= most_scans_) return false;
+    if (script_.scans.size() >= max_scans_) return false;
     for (std::size_t n = 0; n < static_cast<std::size_t>(scan.component_count); ++n) {
       for (std::size_t other = 0; other < n; ++other)
         if (scan.components[other] == scan.components[n]) return false;
@@ -229,7 +229,7 @@ class ScriptReader {
   const jpeg_decompress_struct& image_;
   const Bytes bytes_;
   const int component_count_;
-  const std::uint64_t most_scans_;
+  const std::uint64_t max_scans_;
   Script& script_;
   std::size_t at_ = 0;
   int restart_interval_ = 0;

@@ -19,10 +19,10 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Largest length of a field's name, since messages contain whole names.
-constexpr std::size_t most_name_bytes = 200;
+constexpr std::size_t max_name_bytes = 200;
 constexpr const char* arrays_format = "arrays";
 constexpr const char* key_of_shards = "millrace_shards";
-constexpr std::uint64_t most_count = most_value_bytes;
+constexpr std::uint64_t max_count = max_value_bytes;
 
 /// Reads the key "dtype". For an unknown name the error lists all dtypes.
 DType read_dtype(const Members& members, const JsonLocation& location) {
@@ -42,7 +42,7 @@ std::vector<std::uint64_t> read_extents(const Members& members, const JsonLocati
   if (value == nullptr) return {};
   const auto is_extent = [](const Json& extent) {
     return extent.is_number_unsigned() && extent.get<std::uint64_t>() > 0 &&
-           extent.get<std::uint64_t>() <= most_count;
+           extent.get<std::uint64_t>() <= max_count;
   };
   if (!value->is_array() || value->size() >= Shape::max_rank ||
       !std::ranges::all_of(*value, is_extent))
@@ -91,9 +91,9 @@ class DescriptionReader {
       location.fail("\"fields\" is missing or empty; it has the fields by their names");
     for (const auto& [field, value] : fields->items()) {
       const JsonLocation of_field(name_, "fields." + field);
-      if (field.empty() || field.size() > most_name_bytes)
+      if (field.empty() || field.size() > max_name_bytes)
         location.fail("\"fields\" has a name that is empty or longer than " +
-                      std::to_string(most_name_bytes) + " bytes");
+                      std::to_string(max_name_bytes) + " bytes");
       if (!value.is_object()) location.fail("fields." + field, value, "an object in { }");
       try {
         description_.fields.push_back(read_field(field, value, of_field));
@@ -108,9 +108,9 @@ class DescriptionReader {
 
  private:
   static void read_layout(const Members& members, RawLayout& layout) {
-    members.read("header_bytes", 0, most_count, layout.header_bytes);
+    members.read("header_bytes", 0, max_count, layout.header_bytes);
     if (members.find("record_bytes") != nullptr)
-      members.read("record_bytes", 1, most_count, layout.record_bytes.emplace());
+      members.read("record_bytes", 1, max_count, layout.record_bytes.emplace());
   }
 
   ArrayField read_field(const std::string& name, const Json& json, const JsonLocation& location) {
@@ -144,7 +144,7 @@ class DescriptionReader {
     } else {
       RawLayout layout = raw ? RawLayout() : common_;
       if (raw) read_layout(members, layout);
-      members.read("offset", 0, most_count, layout.offset);
+      members.read("offset", 0, max_count, layout.offset);
       layout.dtype = read_dtype(members, location);
       layout.extents = read_extents(members, location);
       for (const std::string& file :
@@ -161,10 +161,10 @@ class DescriptionReader {
       const JsonLocation of_window(name_, "fields." + name + ".window");
       const Members lengths(*window, of_window, {"length", "stride"});
       std::uint64_t length = 0;
-      lengths.read("length", 1, most_count, length);
+      lengths.read("length", 1, max_count, length);
       if (length == 0) of_window.fail(of_window.name("length") + " is missing");
       std::uint64_t stride = length;
-      lengths.read("stride", 1, most_count, stride);
+      lengths.read("stride", 1, max_count, stride);
       if (members.find("offsets") != nullptr)
         location.fail(location.name("window") + " and " + location.name("offsets") +
                       " exclude each other");

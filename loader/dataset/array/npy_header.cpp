@@ -17,7 +17,7 @@ using namespace std::string_view_literals;
 constexpr std::string_view npy_magic = "\x93NUMPY";
 constexpr std::size_t npy_version_bytes = 2;
 /// NPY_MAXDIMS of numpy 2; older versions allow 32.
-constexpr std::size_t most_npy_extents = 64;
+constexpr std::size_t max_npy_extents = 64;
 
 [[noreturn]] void refuse_npy(const std::string& what) { throw Error(ErrorCode::corrupt, what); }
 
@@ -107,8 +107,8 @@ class NpyHeaderText {
   void read_shape() {
     expect('(');
     while (!take(')')) {
-      if (extents_.size() == most_npy_extents)
-        refuse_npy_header("its shape has more than " + std::to_string(most_npy_extents) +
+      if (extents_.size() == max_npy_extents)
+        refuse_npy_header("its shape has more than " + std::to_string(max_npy_extents) +
                           " extents");
       extents_.push_back(integer());
       if (!take(',')) {
@@ -204,9 +204,9 @@ NpyHeader parse_npy_header(std::span<const std::byte> beginning) {
   for (std::size_t place = 0; place < length_bytes; ++place)
     length |= byte(length_at + place) << (8 * place);
   const std::size_t text_at = length_at + length_bytes;
-  if (length > most_npy_header_bytes - text_at)
+  if (length > max_npy_header_bytes - text_at)
     refuse_npy("has a header of " + std::to_string(length) + " bytes; at most " +
-               std::to_string(most_npy_header_bytes - text_at) + " are read");
+               std::to_string(max_npy_header_bytes - text_at) + " are read");
   if (length > 0) (void)byte(text_at + static_cast<std::size_t>(length) - 1);
   NpyHeader header = NpyHeaderText(file.substr(text_at, static_cast<std::size_t>(length))).parse();
   header.data_offset = text_at + length;

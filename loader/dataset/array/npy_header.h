@@ -32,12 +32,12 @@ struct NpyHeader {
 
 /// Maximal length of an accepted header, so this many first bytes of a file contain it. A longer
 /// header is refused.
-inline constexpr std::size_t most_npy_header_bytes = std::size_t{1} << 16;
+inline constexpr std::size_t max_npy_header_bytes = std::size_t{1} << 16;
 
 /// Returns whether a file that begins with `beginning` is a .npy file.
 bool is_npy(std::span<const std::byte> beginning);
 
-/// Parses a header. `beginning` is the whole file or its first `most_npy_header_bytes`. Throws
+/// Parses a header. `beginning` is the whole file or its first `max_npy_header_bytes`. Throws
 /// `Error` (`corrupt`) for a damaged header and for an unsupported array: in Fortran order, of
 /// big-endian numbers, or of a structured, object or unknown dtype. The message is a clause about
 /// the file and says what to do. Time and memory are linear in the header's length.

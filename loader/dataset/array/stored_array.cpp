@@ -18,10 +18,10 @@ std::string extents_text(std::span<const std::uint64_t> extents) {
   return text + (extents.size() == 1 ? ",)" : ")");
 }
 
-/// Returns the bytes of one value; nullopt if they exceed `most_value_bytes`.
+/// Returns the bytes of one value; nullopt if they exceed `max_value_bytes`.
 std::optional<std::uint64_t> value_bytes_of(DType dtype, std::span<const std::uint64_t> extents) {
   if (std::ranges::count(extents, 0U) > 0) return 0;
-  std::uint64_t room = most_value_bytes / size_of(dtype);
+  std::uint64_t room = max_value_bytes / size_of(dtype);
   std::uint64_t bytes = size_of(dtype);
   for (const std::uint64_t extent : extents) {
     room /= extent;
@@ -62,7 +62,7 @@ bool StoredArray::is_dense() const {
 StoredArray npy_array(std::shared_ptr<const ArrayFile> file) {
   const std::string name = file->name() + " ";
   std::vector<std::byte> buffer;
-  const ByteRange beginning{0, std::min<std::uint64_t>(file->bytes(), most_npy_header_bytes)};
+  const ByteRange beginning{0, std::min<std::uint64_t>(file->bytes(), max_npy_header_bytes)};
   NpyHeader header;
   try {
     header = parse_npy_header(file->read(beginning, buffer));
@@ -83,7 +83,7 @@ StoredArray npy_array(std::shared_ptr<const ArrayFile> file) {
   const std::optional<std::uint64_t> bytes = value_bytes_of(header.dtype, of_value);
   if (!bytes)
     refuse_array(name + "has " + shape + ", with records of more than " +
-                 std::to_string(most_value_bytes) + " bytes");
+                 std::to_string(max_value_bytes) + " bytes");
   if (values > 0 && *bytes == 0) refuse_array(name + "has " + shape + ", so its records are empty");
   const std::uint64_t there = file->bytes() - header.data_offset;
   if (*bytes > 0 && values > there / *bytes)
@@ -101,7 +101,7 @@ StoredArray raw_array(std::shared_ptr<const ArrayFile> file, const RawLayout& la
   if (!bytes || *bytes == 0 || layout.extents.size() >= Shape::max_rank)
     refuse_array("shape " + extents_text(layout.extents) + " of " + to_string(layout.dtype) +
                  " is none of up to " + std::to_string(Shape::max_rank - 1) +
-                 " extents of at least 1, with at most " + std::to_string(most_value_bytes) +
+                 " extents of at least 1, with at most " + std::to_string(max_value_bytes) +
                  " bytes");
   const std::uint64_t record_bytes = layout.record_bytes.value_or(layout.offset + *bytes);
   if (layout.offset > record_bytes || *bytes > record_bytes - layout.offset)
@@ -134,9 +134,9 @@ StoredArray windows_of(StoredArray array, std::uint64_t length, std::uint64_t st
     refuse_array("a window needs an array of one dimension; values here are " +
                  std::string(to_string(array.dtype)) + " " + array.shape.to_string() +
                  (array.is_dense() ? "" : " with other bytes between them"));
-  if (length > most_value_bytes / array.bytes)
+  if (length > max_value_bytes / array.bytes)
     refuse_array("a window of " + std::to_string(length) + " values has more than " +
-                 std::to_string(most_value_bytes) + " bytes");
+                 std::to_string(max_value_bytes) + " bytes");
   const std::uint64_t longest = std::ranges::max(array.pieces, {}, [](const ArrayPiece& piece) {
                                   return piece.values;
                                 }).values;

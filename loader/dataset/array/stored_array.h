@@ -51,7 +51,7 @@ struct RawLayout {
 };
 
 /// Largest number of bytes of one value; the same limit holds for a sample's field.
-inline constexpr std::uint64_t most_value_bytes = std::uint64_t{1} << 40U;
+inline constexpr std::uint64_t max_value_bytes = std::uint64_t{1} << 40U;
 
 /// Returns the array of a .npy file. Throws `Error`, naming the file: `corrupt` if the file is
 /// damaged, cut short or not a .npy file, or if its array is unsupported; `io`. Unsupported are

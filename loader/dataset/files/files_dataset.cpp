@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t most_file_bytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 30;
 
 /// Returns whether an error concerns the process or the machine and not the file.
 bool ends_run(int error) {
@@ -137,7 +137,7 @@ Status FilesDataset::Reader::read_file(const std::string& name, std::uint64_t in
   if (!S_ISREG(status.st_mode)) return Status::bad("is not a regular file");
   const auto length = static_cast<std::size_t>(status.st_size);
   if (length == 0) return Status::bad("is empty");
-  if (length > most_file_bytes)
+  if (length > max_file_bytes)
     return Status::bad("is " + std::to_string(length) + " bytes long; at most 1 GiB is read");
   // Reads one byte more than the length, to detect a file that has grown.
   if (buffer_.size() <= length) buffer_.resize(length + 1);
@@ -166,7 +166,7 @@ void FilesDataset::prefetch(std::span<const std::uint64_t> indices) const {
     // Ignored here: reading the record reports this error.
     if (!opened || ::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     const auto bytes =
-        std::min<std::uint64_t>(static_cast<std::uint64_t>(status.st_size), most_file_bytes);
+        std::min<std::uint64_t>(static_cast<std::uint64_t>(status.st_size), max_file_bytes);
     read_ahead({{0, static_cast<std::size_t>(bytes)}}, nullptr, opened.get());
   }
 }

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr unsigned most_repeats = 10'000;
+constexpr unsigned max_repeats = 10'000;
 
 FolderEntries read_all(const fs::path& folder) {
   return read_folder(folder, [](const std::string&) { return true; });
@@ -52,10 +52,10 @@ class ClassWalk {
   void walk(const std::string& relative) {
     Visit& visit = visits_[id_of_file(folder_ / relative)];
     if (visit.is_open) return;
-    if (visit.was_here && ++repeats_ > most_repeats)
+    if (visit.was_here && ++repeats_ > max_repeats)
       throw Error(ErrorCode::corrupt, folder_.string() +
                                           ": links in it lead to the same folders more than " +
-                                          std::to_string(most_repeats) + " times");
+                                          std::to_string(max_repeats) + " times");
     visit = {.is_open = true, .was_here = true};
     FolderEntries entries = read_all(folder_ / relative);
     ignored_folders_ += ignore_hidden(entries).folders;

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t most_names = 64;
+constexpr std::size_t max_names = 64;
 
 std::string quoted(std::string_view name) {
   return name.empty() ? "its main database" : "its database " + cut(KeyNames().name(name));
@@ -70,7 +70,7 @@ bool holds_databases(const LmdbFile& file, const LmdbTree& main) {
 std::vector<std::string> database_names(const LmdbFile& file) {
   std::vector<std::string> names;
   const LmdbTree& main = file.meta().main;
-  if (main.entries > most_names) return names;
+  if (main.entries > max_names) return names;
   const LmdbCursor cursor(file);
   std::vector<LmdbLeaf> leaves;
   const auto add = [&](LmdbLeaf leaf) { leaves.push_back(leaf); };

@@ -35,9 +35,9 @@ LeafTable::LeafTable(const LmdbFile& file, const LmdbTree& tree) {
 
 bool LeafTable::is_sound(std::uint64_t pages) const {
   // A leaf has at least one entry, and at most as many as fit into a page of the largest size.
-  constexpr std::uint64_t most_nodes = 1 << 15;
+  constexpr std::uint64_t max_nodes = 1 << 15;
   const auto is_odd = [](std::uint64_t begin, std::uint64_t end) {
-    return end - begin - 1 >= most_nodes;
+    return end - begin - 1 >= max_nodes;
   };
   const auto odd_leaf = [&](const Leaf& a, const Leaf& b) {
     return is_odd(first_of(a), first_of(b));

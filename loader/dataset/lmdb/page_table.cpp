@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::array<char, 8> table_format = {'M', 'R', 'p', 'a', 'g', 'e', 's', '1'};
-constexpr std::uint64_t most_tables = 16;
+constexpr std::uint64_t max_tables = 16;
 constexpr std::size_t number_bytes = sizeof(std::uint64_t);
 constexpr std::size_t header_bytes = 4 * number_bytes;
 constexpr std::size_t table_header_bytes = 3 * number_bytes;
@@ -66,11 +66,11 @@ StoredTables read_stored(const fs::path& path, const LmdbFile& lmdb) {
   if (!file || ::fstat(file.get(), &status) != 0)
     return refuse("cannot be read: " + errno_text(errno));
   // Upper limit for the file's length. A longer file is refused without reading it.
-  const std::uint64_t most_bytes =
-      most_tables * (table_header_bytes + lmdb.pages() * sizeof(LeafTable::Leaf));
+  const std::uint64_t max_bytes =
+      max_tables * (table_header_bytes + lmdb.pages() * sizeof(LeafTable::Leaf));
   const auto length = static_cast<std::uint64_t>(status.st_size);
   if (!S_ISREG(status.st_mode) || length < header_bytes + number_bytes ||
-      length > header_bytes + most_bytes + number_bytes)
+      length > header_bytes + max_bytes + number_bytes)
     return refuse("is not a table of this file's pages, or is cut short");
   StoredTables stored;
   stored.bytes.resize(length);

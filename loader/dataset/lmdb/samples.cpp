@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-constexpr int most_samples = 16;
+constexpr int max_samples = 16;
 
 std::string key_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -26,10 +26,10 @@ void look_at_some(
   if (tree.entries == 0) return;
   const LmdbCursor cursor(file);
   std::set<std::pair<std::uint64_t, unsigned>> seen;
-  for (int n = 0; n < most_samples; ++n) {
+  for (int n = 0; n < max_samples; ++n) {
     try {
       const std::pair<LmdbLeaf, unsigned> place = cursor.with([&](const LmdbPages& pages) {
-        return pages.entry_near(tree, static_cast<double>(n) / most_samples);
+        return pages.entry_near(tree, static_cast<double>(n) / max_samples);
       });
       if (!seen.emplace(place.first.page, place.second).second) continue;
       const std::string key = cursor.with([&](const LmdbPages& pages) {
@@ -76,11 +76,11 @@ Survey survey(const LmdbFile& file, const LmdbTree& tree, const LmdbSchema& sche
 std::string Survey::reason() const {
   std::string text = (fits() ? "all of " : std::to_string(fitting) + " of ") +
                      std::to_string(looked_at) + " records that were looked at hold ";
-  constexpr std::size_t most_kinds = 3;
+  constexpr std::size_t max_kinds = 3;
   std::size_t named = 0;
   for (const auto& [kind, count] : kinds)
-    if (named++ < most_kinds) text += (named == 1 ? "" : " or ") + kind;
-  return kinds.size() > most_kinds ? text + " and so on" : text;
+    if (named++ < max_kinds) text += (named == 1 ? "" : " or ") + kind;
+  return kinds.size() > max_kinds ? text + " and so on" : text;
 }
 
 std::string Survey::why_not() const { return looked_at == 0 ? "it has no record" : misfit; }

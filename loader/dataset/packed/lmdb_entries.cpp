@@ -128,7 +128,7 @@ void LmdbPages::Walk::check_follows(std::uint64_t page, std::span<const std::byt
 LmdbPages::Node LmdbPages::entry(const Page& leaf, unsigned at) const {
   const Node found = node(leaf, at);
   if (found.key.empty()) throw_damage(leaf.number, "has an empty key");
-  if (found.key.size() > most_key_bytes)
+  if (found.key.size() > max_key_bytes)
     throw_damage(leaf.number, "has a key of more than the 511 bytes that LMDB has by default");
   if ((found.flags() & ~(value_has_pages | value_is_tree)) != 0)
     throw_damage(leaf.number, "has a value of an unknown kind");

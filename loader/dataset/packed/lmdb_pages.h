@@ -44,7 +44,7 @@ constexpr std::uint32_t lmdb_magic = 0xBEEFC0DE;  // after a meta page's header
 constexpr std::size_t page_header_bytes = 16;
 constexpr std::size_t node_header_bytes = 8;
 constexpr std::size_t tree_bytes = 48;
-constexpr std::size_t most_key_bytes = 511;
+constexpr std::size_t max_key_bytes = 511;
 
 template <typename T>
 T load(const std::byte* at) {

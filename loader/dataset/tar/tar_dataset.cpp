@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* format_name = "tars";
 /// Largest sample. Without a map, a reader holds a whole sample in memory.
-constexpr std::uint64_t most_sample_bytes = (std::uint64_t{4} << 30) - 1;
+constexpr std::uint64_t max_sample_bytes = (std::uint64_t{4} << 30) - 1;
 /// Number of samples that determine the fields that all records must have.
 constexpr std::uint64_t asked_samples = 16;
 
@@ -89,7 +89,7 @@ class TarDataset::Reader final : public DatasetReader {
     std::string reason;
     bytes_ = {};
     unreadable_ = Status::ok();
-    if (dataset_->sample_bytes(index) > most_sample_bytes) {
+    if (dataset_->sample_bytes(index) > max_sample_bytes) {
       reason = "is " + std::to_string(dataset_->sample_bytes(index)) +
                " bytes long with its headers; at most 4 GiB are read";
     } else {
@@ -130,7 +130,7 @@ TarFields TarDataset::look_at_samples() {
   TarFields found;
   const auto first_of = [&](TarFields needed) {
     for (std::uint64_t index = 0; index < std::min(size(), asked_samples); ++index) {
-      if (sample_bytes(index) > most_sample_bytes) continue;
+      if (sample_bytes(index) > max_sample_bytes) continue;
       try {
         TarSample sample(needed);
         if (!sample.read(file_.read(index, buffer)).is_ok()) continue;
@@ -150,7 +150,7 @@ TarFields TarDataset::look_at_samples() {
 }
 
 std::string TarDataset::key(std::uint64_t index) const {
-  if (index >= size() || sample_bytes(index) > most_sample_bytes) return Dataset::key(index);
+  if (index >= size() || sample_bytes(index) > max_sample_bytes) return Dataset::key(index);
   try {
     std::vector<std::byte> buffer;
     TarSample sample({});

@@ -59,7 +59,7 @@ TarIdentity identity_of(TarBytes& tar, const std::vector<SampleBlocks>& samples)
 }
 
 TarIndex scan_tar(TarBytes& tar, std::uint64_t bytes) {
-  if (bytes > most_tar_bytes) throw TarDamage("it is longer than 2 TiB; split it");
+  if (bytes > max_tar_bytes) throw TarDamage("it is longer than 2 TiB; split it");
   TarIndex index;
   TarWalk walk(tar, 0, bytes, true);
   TarMember member;

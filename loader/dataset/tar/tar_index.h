@@ -23,7 +23,7 @@ struct SampleBlocks {
   std::uint64_t bytes() const { return std::uint64_t{count} * tar_block_bytes; }
 };
 /// The longest tar that `SampleBlocks` can address.
-inline constexpr std::uint64_t most_tar_bytes = (std::uint64_t{1} << 32) * tar_block_bytes;
+inline constexpr std::uint64_t max_tar_bytes = (std::uint64_t{1} << 32) * tar_block_bytes;
 
 /// Identity of a tar. Any change of the tar also changes one of these values, unless the writer
 /// restores them on purpose.

@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Largest size of a list of tars, the same as for an index of shards.
-constexpr std::size_t most_list_bytes = std::size_t{64} << 20;
+constexpr std::size_t max_list_bytes = std::size_t{64} << 20;
 
 /// The names that a pattern or a list stands for. Number and total length are limited, since a
 /// short pattern of a few ranges can stand for many long names.
@@ -39,14 +39,14 @@ class Names {
 
   void add(std::string name) {
     letters_ += name.size();
-    if (files_.size() == most_tars) refuse(std::to_string(most_tars) + " tars");
-    if (letters_ > most_letters) refuse(std::to_string(most_letters >> 20) + " MiB of names");
+    if (files_.size() == max_tars) refuse(std::to_string(max_tars) + " tars");
+    if (letters_ > max_letters) refuse(std::to_string(max_letters >> 20) + " MiB of names");
     files_.push_back(std::move(name));
   }
   std::vector<std::string> take() { return std::move(files_); }
 
  private:
-  static constexpr std::size_t most_letters = std::size_t{32} << 20;
+  static constexpr std::size_t max_letters = std::size_t{32} << 20;
 
   [[noreturn]] void refuse(const std::string& most) const {
     throw Error(code_, of_.string() + " stands for more than " + most);
@@ -185,9 +185,9 @@ void expand(const std::string& part, const fs::path& pattern, Names& names) {
     return;
   }
   const std::uint64_t steps = braces->range->steps();
-  if (steps >= most_tars)
+  if (steps >= max_tars)
     throw Error(ErrorCode::invalid_argument,
-                pattern.string() + " stands for more than " + std::to_string(most_tars) + " tars");
+                pattern.string() + " stands for more than " + std::to_string(max_tars) + " tars");
   for (std::uint64_t at = 0; at <= steps; ++at) add(braces->range->item(at));
 }
 
@@ -262,10 +262,10 @@ void add_line(const fs::path& name, const fs::path& list, Names& tars) {
 
 std::vector<std::string> read_tar_list(const fs::path& path) {
   auto file = open_stream<std::ifstream>(path, std::ios::binary);
-  const std::string text = read_text(file, most_list_bytes);
+  const std::string text = read_text(file, max_list_bytes);
   if (!file.is_open() || file.bad())
     throw Error(ErrorCode::io, path.string() + " cannot be read: " + errno_text(errno));
-  if (text.size() > most_list_bytes)
+  if (text.size() > max_list_bytes)
     throw Error(ErrorCode::corrupt, path.string() + " is longer than any list of tars");
   Names tars(path, ErrorCode::corrupt);
   std::string_view rest = text;

@@ -9,7 +9,7 @@
 namespace millrace {
 
 /// Largest number of tars that a name may stand for.
-inline constexpr std::size_t most_tars = 99999;
+inline constexpr std::size_t max_tars = 99999;
 
 /// Returns whether a name is a pattern of tars: it ends with ".tar" and has wildcards (glob(7)) or
 /// braces (`has_braces`).
@@ -17,7 +17,7 @@ bool is_tar_pattern(const std::filesystem::path& name);
 /// Expands a pattern to file names. Names from braces keep their order, and each must exist. Names
 /// that match wildcards are sorted. The names are strings, since `std::filesystem::path` takes much
 /// more memory. Throws `Error`: `not_found` if nothing matches; `invalid_argument` for more than
-/// `most_tars` names or 32 MiB of names; `io`.
+/// `max_tars` names or 32 MiB of names; `io`.
 std::vector<std::string> expand_tar_pattern(const std::filesystem::path& name);
 
 /// Returns whether the first non-empty line of a file ends with ".tar". Throws `Error` (`io`).

@@ -16,7 +16,7 @@ namespace millrace {
 namespace {
 
 /// More members than any real sample has.
-constexpr std::size_t most_members = 1000;
+constexpr std::size_t max_members = 1000;
 
 /// A sample's bytes in memory.
 class SampleBytes final : public TarBytes {
@@ -81,8 +81,8 @@ Status TarSample::finish() {
 
 Status TarSample::add(std::string extension, std::span<const std::byte> contents) {
   std::string_view name;
-  if (fields_.size() == most_members)
-    return Status::bad("has more than " + std::to_string(most_members) + " files");
+  if (fields_.size() == max_members)
+    return Status::bad("has more than " + std::to_string(max_members) + " files");
   if (is_image_extension(extension)) {
     if (!image_extension_.empty())
       return Status::bad("has two images, ." + cut(image_extension_) + " and ." + cut(extension));

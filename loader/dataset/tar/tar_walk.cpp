@@ -13,9 +13,9 @@ namespace millrace {
 namespace {
 
 /// Limit for an extended header, far longer than any path.
-constexpr std::uint64_t most_extended_bytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t max_extended_bytes = std::uint64_t{1} << 20;
 /// Limit for the zeros of an end mark, longer than any tape record.
-constexpr std::uint64_t most_zero_bytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t max_zero_bytes = std::uint64_t{1} << 20;
 
 [[noreturn]] void damaged(std::uint64_t offset, const std::string& what) {
   throw TarDamage("the header at byte " + std::to_string(offset) + " " + what);
@@ -103,15 +103,15 @@ bool TarWalk::pass_zeros() {
     const auto block = bytes_.read(at_, std::min<std::uint64_t>(tar_block_bytes, end_ - at_));
     if (!is_zero(block)) return true;
     marked_ = marked_ || block.size() == tar_block_bytes;
-    if (has_end_mark_ && at_ - begin >= most_zero_bytes) return false;
+    if (has_end_mark_ && at_ - begin >= max_zero_bytes) return false;
   }
   return false;
 }
 
 std::string_view TarWalk::extended_text(std::uint64_t offset, std::uint64_t bytes) {
-  if (bytes > most_extended_bytes)
+  if (bytes > max_extended_bytes)
     damaged(offset - tar_block_bytes, "has an extension of " + std::to_string(bytes) +
-                                          " bytes; at most " + std::to_string(most_extended_bytes) +
+                                          " bytes; at most " + std::to_string(max_extended_bytes) +
                                           " are read");
   const auto text = bytes_.read(offset, static_cast<std::size_t>(bytes));
   if (text.size() < bytes) damaged(offset - tar_block_bytes, "goes on behind the file's end");

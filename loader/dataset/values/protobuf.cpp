@@ -6,11 +6,11 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t most_varint_bytes = 10;
+constexpr std::size_t max_varint_bytes = 10;
 
 bool varint(ByteCursor& at, std::uint64_t& number) {
   number = 0;
-  for (std::size_t n = 0; n < most_varint_bytes; ++n) {
+  for (std::size_t n = 0; n < max_varint_bytes; ++n) {
     std::uint64_t byte = 0;
     if (!at.little_endian(1, byte)) return false;
     // Only one bit of the tenth byte is used.

@@ -11,9 +11,9 @@
 namespace millrace {
 namespace {
 
-constexpr std::uint64_t most_remembered = 8;
+constexpr std::uint64_t max_remembered = 8;
 constexpr std::size_t label_bytes = sizeof(std::int64_t);
-constexpr std::size_t least_room = 4096;
+constexpr std::size_t min_extent = 4096;
 
 bool holds_text(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -44,7 +44,7 @@ struct SeenField {
     if (2 * integers > records) return {name, DType::int64, {}};
     if (shortest == longest && longest > 0 && texts < records)
       return {name, DType::uint8, {longest}};
-    return {name, DType::uint8, {std::bit_ceil(std::max(least_room, 2 * longest))}, true};
+    return {name, DType::uint8, {std::bit_ceil(std::max(min_extent, 2 * longest))}, true};
   }
 };
 
@@ -65,7 +65,7 @@ bool holds_integer(std::span<const std::byte> bytes) {
 std::vector<FieldSpec> seen_field_specs(const Dataset& dataset) {
   std::vector<FieldSpec> specs = dataset.field_specs();
   std::vector<SeenField> seen;
-  const std::uint64_t records = std::min(dataset.size(), most_remembered);
+  const std::uint64_t records = std::min(dataset.size(), max_remembered);
   const auto reader = records > 0 ? dataset.make_reader() : nullptr;
   if (reader == nullptr) return specs;
   for (std::uint64_t number = 0; number < records; ++number) {

@@ -9,11 +9,11 @@
 namespace millrace {
 namespace {
 
-constexpr std::uint64_t most_slots = 1024;
-constexpr std::uint64_t most_read_ahead = 4096;
-constexpr std::uint64_t most_window = std::uint64_t{1} << 32U;
-constexpr std::uint64_t most_ranks = std::uint64_t{1} << 32U;
-constexpr std::uint64_t most_milliseconds = 3'600'000;
+constexpr std::uint64_t max_slots = 1024;
+constexpr std::uint64_t max_read_ahead = 4096;
+constexpr std::uint64_t max_window = std::uint64_t{1} << 32U;
+constexpr std::uint64_t max_ranks = std::uint64_t{1} << 32U;
+constexpr std::uint64_t max_milliseconds = 3'600'000;
 
 template <typename Value>
 struct Named {
@@ -115,7 +115,7 @@ void read_order(const RunMembers& run, const JsonLocation& location, Order& into
     run.read("length_field", field);
     if (field.empty())
       location.fail(location.name("length_field") + " is empty, must name a field");
-    run.read("window_records", 1, most_window, buckets.window_records);
+    run.read("window_records", 1, max_window, buckets.window_records);
     run.read("group_records", 1, buckets.window_records, buckets.group_records);
     into = Order::bucketed_by(std::move(field), buckets);
   }
@@ -135,11 +135,11 @@ void read_conversion(const Json& json, const std::string& source, PipelineOption
 
 void read_ranks(const RunMembers& run, const JsonLocation& location, RankOptions& into) {
   Ranks& mine = into.mine;
-  run.read("world", 1, most_ranks - 1, mine.world);
+  run.read("world", 1, max_ranks - 1, mine.world);
   run.read("rank", 0, mine.world - 1, mine.rank);
   run.read("local_world", 1, mine.world, mine.local_world);
   run.read("local_rank", 0, mine.local_world - 1, mine.local_rank);
-  run.read("global_batch_size", 1, most_ranks, into.global_batch_size);
+  run.read("global_batch_size", 1, max_ranks, into.global_batch_size);
   if (mine.world > 1 && run.find("rank") == nullptr)
     location.fail(location.name("rank") + " is missing, but " + location.name("world") + " is " +
                   std::to_string(mine.world));
@@ -172,14 +172,14 @@ void read_run_options(const Json& json, const std::string& source, PipelineOptio
   if (run.find("index_bytes") != nullptr)
     run.read("index_bytes", 0, UINT64_MAX, into.index_bytes.emplace());
   run.read("cache_bytes", 0, UINT64_MAX, into.cache_bytes);
-  run.read("device_slots", 1, most_slots, into.slots.device_slots);
-  run.read("read_ahead", 0, most_read_ahead, into.slots.read_ahead);
+  run.read("device_slots", 1, max_slots, into.slots.device_slots);
+  run.read("read_ahead", 0, max_read_ahead, into.slots.read_ahead);
   run.choose("nodes", node_choices, into.slots.nodes);
   run.read("epoch_break", into.slots.epoch_break);
   read_ranks(run, location, into.ranks);
   run.read("resume_anyway", into.resume.anyway);
   std::uint64_t stop_timeout_ms = static_cast<std::uint64_t>(into.debug.stop_timeout.count());
-  run.read("stop_timeout_ms", 0, most_milliseconds, stop_timeout_ms);
+  run.read("stop_timeout_ms", 0, max_milliseconds, stop_timeout_ms);
   into.debug.stop_timeout = std::chrono::milliseconds(stop_timeout_ms);
 }
 

@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t most_listed = 100;
+constexpr std::size_t max_listed = 100;
 /// Stream of a batch's random numbers. Samples use streams 0 to 17.
 constexpr std::uint32_t batch_stream = 18;
 
@@ -179,7 +179,7 @@ void SampleMaker::note_bad(std::uint64_t index, const std::string& reason) {
     note_failure("key()", "key() threw for record " + std::to_string(index) + ": " + failure);
   MutexLock lock(mutex_);
   ++bad_records_;
-  if (bad_record_list_.size() < most_listed)
+  if (bad_record_list_.size() < max_listed)
     bad_record_list_.push_back({index, std::move(key), reason});
 }
 

@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-constexpr unsigned most_replacements = 16;
+constexpr unsigned max_replacements = 16;
 
 }  // namespace
 
@@ -230,8 +230,8 @@ void WorkerSource::judge(SampleLane& lane, const Status& status) {
     };
     if (maker_.policy_ == BadRecords::fail) give_up("");
     if (maker_.policy_ != BadRecords::mark) {
-      if (++lane.bad > most_replacements)
-        give_up("; so were " + std::to_string(most_replacements) +
+      if (++lane.bad > max_replacements)
+        give_up("; so were " + std::to_string(max_replacements) +
                 " records before it that were drawn to replace each other");
       Random random(maker_.seed_, lane.task->position, lane.bad);
       const Sampler& sampler = *lane.task->sampler;

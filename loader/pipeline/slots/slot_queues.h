@@ -140,11 +140,11 @@ class SlotQueues {
     MutexLock lock(mutex_);
     return progress_.handed_out;
   }
-  /// Returns a number from which on certainly no batch is planned, given that at most `most_ahead`
+  /// Returns a number from which on certainly no batch is planned, given that at most `max_ahead`
   /// batches are planned and not handed out.
-  std::uint64_t unplanned(std::uint64_t most_ahead) const {
+  std::uint64_t unplanned(std::uint64_t max_ahead) const {
     MutexLock lock(mutex_);
-    return std::min(progress_.handed_out + most_ahead, progress_.plan_end);
+    return std::min(progress_.handed_out + max_ahead, progress_.plan_end);
   }
   /// Returns the position after the last batch handed out.
   RunPosition position() const;

@@ -84,15 +84,15 @@ TEST(Tile, AnyBytesAreExpandedAlike) {
     std::vector<std::uint8_t> tile(readable_tile_bytes);
     for (std::uint8_t& byte : tile) byte = static_cast<std::uint8_t>(random());
     // Usually a sound width and sound lengths.
-    if (n % 8 != 0) tile[2] = static_cast<std::uint8_t>(tile[2] % (most_dc_bits + 2));
-    const std::size_t lengths = 3U + std::min<std::size_t>(tile[2], most_dc_bits);
+    if (n % 8 != 0) tile[2] = static_cast<std::uint8_t>(tile[2] % (max_dc_bits + 2));
+    const std::size_t lengths = 3U + std::min<std::size_t>(tile[2], max_dc_bits);
     for (std::size_t at = 0; at < 4 && n % 9 != 0; ++at) {
       tile[lengths + at] = static_cast<std::uint8_t>(tile[lengths + at] & 0x77);
       if (n % 5 == 0) tile[lengths + at] = 0x88;
     }
     TileGroups plain;
     const std::size_t bytes = expand_tile_plain(tile.data(), plain.blocks());
-    ASSERT_LE(bytes, most_tile_bytes);
+    ASSERT_LE(bytes, max_tile_bytes);
     sound += bytes > 0 ? 1 : 0;
     for (const std::int64_t target : vector_targets()) {
       SCOPED_TRACE(name_of(target));

@@ -132,7 +132,7 @@ std::vector<std::uint32_t> plain_skips(const HuffmanCode& code, std::uint64_t in
     if (!ends && plain.symbol != 0xF0 && (value_bits == 0 || value_bits > 10)) break;
     taken += plain.length + value_bits;
     place += ends ? SkipTable::end : static_cast<unsigned>(plain.symbol >> 4) + 1;
-    if (taken > SkipTable::most_bits || (place >= SkipTable::end && !ends)) break;
+    if (taken > SkipTable::max_bits || (place >= SkipTable::end && !ends)) break;
     entries.push_back(place << 8 | static_cast<unsigned>(taken));
   }
   return entries;

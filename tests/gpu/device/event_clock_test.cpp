@@ -133,13 +133,13 @@ TEST_F(EventClocks, GoBeforeTheTrainersWork) {
 // Polling without a pause would occupy a core while the device does not answer.
 TEST_F(EventClocks, GiveUpOnADeviceThatDoesNotAnswer) {
   constexpr auto patience = 200ms;
-  constexpr std::uint64_t most_asked = 20'000;
+  constexpr std::uint64_t max_asked = 20'000;
   stand_in::fail("cuEventQuery", 1, cudaErrorNotReady, true);
   EXPECT_THAT([&] { EventClock(0, EventClock::default_renewal, patience); },
               ::testing::ThrowsMessage<Error>(::testing::AllOf(
                   ::testing::HasSubstr("cuda:0: the event that sets the device's clock"),
                   ::testing::HasSubstr("GPU hangs"))));
-  EXPECT_LT(stand_in::calls("cuEventQuery"), most_asked);
+  EXPECT_LT(stand_in::calls("cuEventQuery"), max_asked);
 }
 
 TEST_F(EventClocks, ThrowAnErrorOfTheDriver) {

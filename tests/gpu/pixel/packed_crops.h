@@ -39,7 +39,7 @@ inline Bytes index_of(const Bytes& jpeg, IndexPoints points = IndexPoints::tiles
 /// A batch of packed crops in host memory.
 class PackedCrops {
  public:
-  static constexpr std::size_t most_scratch = std::size_t{1} << 24U;
+  static constexpr std::size_t max_scratch = std::size_t{1} << 24U;
 
   explicit PackedCrops(Size to) : to_(to) {}
 
@@ -50,7 +50,7 @@ class PackedCrops {
     if (!packer.open(record).is_ok()) return false;
     const auto measure = [&](const Crop& crop) {
       std::size_t bytes = 0;
-      return packer.measure(crop, most_scratch, bytes).is_ok() ? bytes : 0;
+      return packer.measure(crop, max_scratch, bytes).is_ok() ? bytes : 0;
     };
     if (!add_packed(packer, measure, resampling)) return false;
     const auto image = made_of(jpeg, {}, std::nullopt, resampling);
@@ -68,7 +68,7 @@ class PackedCrops {
     if (!decoder->open(jpeg).is_ok()) return false;
     decoder->use_index(index, checksum);
     if (!packer.open(*decoder)) return false;
-    const auto measure = [&](const Crop& crop) { return packer.measure(crop, most_scratch); };
+    const auto measure = [&](const Crop& crop) { return packer.measure(crop, max_scratch); };
     if (!add_packed(packer, measure, resampling)) return false;
     const auto image = made_of(jpeg, index, checksum, resampling);
     if (image) images.insert(images.end(), image->begin(), image->end());

@@ -9,7 +9,7 @@
 namespace {
 
 /// Maximal threads in a block, for all GPUs.
-constexpr unsigned most_threads = 1024;
+constexpr unsigned max_threads = 1024;
 
 /// Runs all blocks one after the other.
 template <typename Arguments>
@@ -33,7 +33,7 @@ cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** 
     const cudaStream_t queue = stream_of(stream);
     if (queue == nullptr || queue->device != current_device())
       return cudaErrorInvalidResourceHandle;
-    if (grid.x == 0 || block.x == 0 || block.x > most_threads) return cudaErrorInvalidConfiguration;
+    if (grid.x == 0 || block.x == 0 || block.x > max_threads) return cudaErrorInvalidConfiguration;
     return give_locked(stream,
                        [function, grid, block, arguments = *static_cast<Arguments*>(parameters[0]),
                         delay = machine().copy_delay] {

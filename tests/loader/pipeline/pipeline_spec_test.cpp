@@ -20,16 +20,16 @@ namespace {
 using ::testing::HasSubstr;
 using testing::SmallRun;
 
-constexpr std::size_t most_boxes = 5;
+constexpr std::size_t max_boxes = 5;
 
-std::size_t boxes_of(std::uint64_t record) { return record % (most_boxes + 2) % (most_boxes + 1); }
+std::size_t boxes_of(std::uint64_t record) { return record % (max_boxes + 2) % (max_boxes + 1); }
 float box_value(std::uint64_t record, std::size_t place) {
   return static_cast<float>(record) + 0.25F * static_cast<float>(place + 1);
 }
 
 std::shared_ptr<testing::FunctionTransform> pair_transform() {
   SampleSpec spec({{"left", DType::uint8, {4, 6, 3}, false},
-                   {"boxes", DType::float32, {most_boxes, 4}, true},
+                   {"boxes", DType::float32, {max_boxes, 4}, true},
                    {"right", DType::uint8, {2, 2, 1}, false},
                    {"target", DType::float64, {}, false},
                    {"ids", DType::int32, {7}, true}});
@@ -63,7 +63,7 @@ TEST(PipelineSpec, TwoImagesVariableBoxesAndAFloatTarget) {
       std::size_t samples = 0;
       while (const Batch batch = pipeline.next()) {
         ASSERT_EQ(batch["left"].shape, Shape({batch.size(), 4, 6, 3}));
-        ASSERT_EQ(batch["boxes"].shape, Shape({batch.size(), most_boxes, 4}));
+        ASSERT_EQ(batch["boxes"].shape, Shape({batch.size(), max_boxes, 4}));
         ASSERT_EQ(batch["boxes.length"].shape, Shape({batch.size()}));
         const auto left = batch["left"].as<std::uint8_t>();
         const auto right = batch["right"].as<std::uint8_t>();
@@ -85,8 +85,8 @@ TEST(PipelineSpec, TwoImagesVariableBoxesAndAFloatTarget) {
           }));
           const std::size_t length = good ? boxes_of(record) : 0;
           ASSERT_EQ(lengths[sample], length);
-          for (std::size_t place = 0; place < most_boxes * 4; ++place)
-            ASSERT_EQ(boxes[sample * most_boxes * 4 + place],
+          for (std::size_t place = 0; place < max_boxes * 4; ++place)
+            ASSERT_EQ(boxes[sample * max_boxes * 4 + place],
                       place < length * 4 ? box_value(record, place) : 0);
           ASSERT_EQ(id_lengths[sample], good && record % 2 == 0 ? 7U : 0U);
           EXPECT_TRUE(std::ranges::all_of(ids.subspan(sample * 7, 7), [&](auto id) {
@@ -107,7 +107,7 @@ TEST(PipelineSpec, PartsHaveTheirShareOfEveryField) {
   while (const Batch batch = pipeline.next_in_micro_batches(stream))
     for (const MicroBatch& part : batch.micro_batches()) {
       stream.synchronize();
-      EXPECT_EQ(part["boxes"].shape, Shape({part.size(), most_boxes, 4}));
+      EXPECT_EQ(part["boxes"].shape, Shape({part.size(), max_boxes, 4}));
       const auto lengths = part["boxes.length"].as<std::uint32_t>();
       const auto target = part["target"].as<double>();
       for (std::size_t sample = 0; sample < part.size(); ++sample) {

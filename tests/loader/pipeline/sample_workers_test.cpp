@@ -166,10 +166,10 @@ TEST_F(SampleWorkersTest, EndsWhatItSharesWithoutAWorker) {
 TEST(SampleWorkersOfTinySamples, TakesSeveralAtATime) {
   const auto runtime = make_runtime({.workers = 1});
   std::atomic<int> since_item = 0;
-  std::atomic<int> most_between = 0;
+  std::atomic<int> max_between = 0;
   const auto transform = std::make_shared<testing::FunctionTransform>(
       SampleSpec({{"byte", DType::uint8, {1}}}), [&](const Record&, Random&, Sample&) {
-        most_between = std::max(most_between.load(), ++since_item);
+        max_between = std::max(max_between.load(), ++since_item);
         return Status::ok();
       });
   Pipeline pipeline(std::make_shared<testing::MemoryDataset>(10000), transform,
@@ -178,7 +178,7 @@ TEST(SampleWorkersOfTinySamples, TakesSeveralAtATime) {
   runtime->pools().front()->submit(
       &owner, testing::job(std::size_t{1} << 40, [&](auto, auto) { since_item = 0; }));
   for (int batch = 0; batch < 20; ++batch) (void)pipeline.next();
-  EXPECT_GE(most_between, 2) << "a worker went to its pool for every sample";
+  EXPECT_GE(max_between, 2) << "a worker went to its pool for every sample";
   EXPECT_TRUE(runtime->pools().front()->cancel(&owner, testing::patience));
 }
 

@@ -184,7 +184,7 @@ TEST(Report, StartsAfreshWhenAsked) {
   const testing::Stopwatch since_restart;
   pipeline.restart_report();
   const Report after = pipeline.report();
-  const double most_seconds = since_restart.seconds();
+  const double max_seconds = since_restart.seconds();
   EXPECT_EQ(after.batches, 0U);
   EXPECT_EQ(after.samples, 0U);
   EXPECT_EQ(after.samples_made, 0U);
@@ -197,7 +197,7 @@ TEST(Report, StartsAfreshWhenAsked) {
     EXPECT_EQ(stage.busy_seconds, 0);
     EXPECT_EQ(stage.each.count, 0U);
   }
-  EXPECT_LE(after.seconds, most_seconds);
+  EXPECT_LE(after.seconds, max_seconds);
   EXPECT_EQ(after.memory.pinned_bytes, before.memory.pinned_bytes);
   (void)testing::take(pipeline);
   EXPECT_EQ(pipeline.report().batches, 6U);

@@ -39,7 +39,7 @@ class CountingDevice final : public Device {
   struct Counts {
     std::size_t allocations = 0;
     std::atomic<std::size_t> bytes{0};
-    std::size_t most_bytes = std::numeric_limits<std::size_t>::max();
+    std::size_t max_bytes = std::numeric_limits<std::size_t>::max();
   };
 
   explicit CountingDevice(std::string name = "counting", bool keeps = true)
@@ -49,7 +49,7 @@ class CountingDevice final : public Device {
   bool keeps_host_memory() const override { return keeps_; }
   Memory allocate_host(std::size_t bytes, const NumaNode& /*node*/) override {
     ++counts->allocations;
-    if (counts->bytes + bytes > counts->most_bytes)
+    if (counts->bytes + bytes > counts->max_bytes)
       throw Error(ErrorCode::device, "counting: no memory left");
     counts->bytes += bytes;
     auto* const data = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(unit)));
@@ -200,7 +200,7 @@ TEST_F(KeptHostMemory, IsNoneWhereNoneIsWanted) {
 TEST_F(KeptHostMemory, IsFreedWhenAnAllocationFails) {
   pieces(*runtime_, device_, 4, 10 * unit);
   pieces(*runtime_, device_, 1, 10 * unit, 1);
-  counts_.most_bytes = 60 * unit;
+  counts_.max_bytes = 60 * unit;
   {
     const std::vector<Memory> large = pieces(*runtime_, device_, 1, 60 * unit, 1);
     EXPECT_EQ(counts_.bytes, 60 * unit);
@@ -213,7 +213,7 @@ TEST_F(KeptHostMemory, IsFreedWhenAnAllocationFails) {
 
 TEST_F(KeptHostMemory, IsSoundWhereAnAllocationFailsTwice) {
   pieces(*runtime_, device_, 4, 10 * unit);
-  counts_.most_bytes = 60 * unit;
+  counts_.max_bytes = 60 * unit;
   const Error error = error_of([&] { (void)host_memory(device_, 61 * unit, {}); });
   EXPECT_THAT(error.what(), HasSubstr("no memory left"));
   EXPECT_EQ(counts_.bytes, 0U) << "what was kept is freed for the second attempt";

@@ -144,7 +144,7 @@ struct PackedAxis {
 struct DigitAxis {
   /// Number of 32-bit sums in one vector.
   static constexpr int lanes = 16;
-  static constexpr int most_quads = 4;
+  static constexpr int max_quads = 4;
 
   int count = 0;
   int taps = 0;

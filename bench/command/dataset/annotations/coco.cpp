@@ -24,10 +24,10 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr std::size_t numbers_of_a_box = 4;
 constexpr std::size_t numbers_of_a_keypoint = 3;
-constexpr std::size_t most_keypoints = 1000;
+constexpr std::size_t max_keypoints = 1000;
 /// Maximal bytes of all boxes of one image. Without this limit a short file could need much memory,
 /// because boxes without keypoints get zeros.
-constexpr std::size_t most_bytes = std::size_t{64} << 20;
+constexpr std::size_t max_bytes = std::size_t{64} << 20;
 
 /// An annotation, kept until all images and categories are known. Its index in the list is its
 /// number in the file.
@@ -63,7 +63,7 @@ class CocoReader {
           {"bbox", "4 numbers of float32: x, y, width, height", true, numbers_of_a_box},
           {"iscrowd", "0 or 1", false},
           {"keypoints", "three numbers of float32 for each keypoint: x, y, visibility", false,
-           numbers_of_a_keypoint * most_keypoints}},
+           numbers_of_a_keypoint * max_keypoints}},
          [this](const JsonEntry& entry) { take_annotation(entry); }},
         {"categories", {{"id", "an integer"}, {"name", "a text"}}, [this](const JsonEntry& entry) {
            take_category(entry);
@@ -176,7 +176,7 @@ class CocoReader {
     for (std::size_t box = 0; box < file_.boxes.size(); ++box) {
       const std::uint64_t image = file_.boxes[box].image;
       count = box > 0 && file_.boxes[box - 1].image == image ? count + 1 : 1;
-      if (count * each > most_bytes)
+      if (count * each > max_bytes)
         EntryLocation{path_, "images", image}.fail(
             fmt::format("its boxes with {} keypoints each take more than 64 MiB", file_.keypoints));
     }

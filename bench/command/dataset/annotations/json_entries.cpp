@@ -47,9 +47,9 @@ class FileBytes {
   }
 
   bool read_on() {
-    constexpr int most_parts = 64;
+    constexpr int max_parts = 64;
     // The parser buffers each text completely, so the length of texts is limited.
-    if (++quiet_parts_ > most_parts)
+    if (++quiet_parts_ > max_parts)
       throw Error(ErrorCode::invalid_argument,
                   path_.string() + " has a value of more than 4 MiB, too long for an annotation");
     read_ = std::fread(part_.data(), 1, part_.size(), file_.get());
@@ -188,15 +188,15 @@ class EntryReader final : public nlohmann::json_sax<EntryValue> {
         fail_no_entry(cut(shown(taken)));
       case in_entry:
         if (key_ == nullptr) return true;
-        if (key_->most_numbers > 0) place().fail(key_->name, taken, key_->must_be);
+        if (key_->max_numbers > 0) place().fail(key_->name, taken, key_->must_be);
         value() = std::move(taken);
         return true;
       default:
         if (!taken.is_number())
           place().fail(fmt::format("{}[{}]", key_->name, value()->size()), taken, "a number");
-        if (value()->size() == key_->most_numbers)
+        if (value()->size() == key_->max_numbers)
           place().fail(fmt::format("\"{}\" has more than {} numbers, must be {}", key_->name,
-                                   key_->most_numbers, key_->must_be));
+                                   key_->max_numbers, key_->must_be));
         value()->push_back(std::move(taken));
         return true;
     }
@@ -225,7 +225,7 @@ class EntryReader final : public nlohmann::json_sax<EntryValue> {
         return true;
       case in_entry:
         if (key_ == nullptr) passed_from_ = levels_;
-        if (key_ != nullptr && (!is_list || key_->most_numbers == 0))
+        if (key_ != nullptr && (!is_list || key_->max_numbers == 0))
           place().fail(fmt::format("\"{}\" is {}, must be {}", key_->name, what, key_->must_be));
         if (key_ != nullptr) value() = EntryValue::array();
         return true;

@@ -36,7 +36,7 @@ struct EntryKey {
   std::string_view must_be;
   bool required = true;
   /// Maximum length of its list of numbers; 0 = the value is not a list.
-  std::size_t most_numbers = 0;
+  std::size_t max_numbers = 0;
 };
 
 /// An entry of a list: an object with the values of the keys that were asked for.

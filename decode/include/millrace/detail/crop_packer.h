@@ -49,10 +49,10 @@ class CropPacker {
   Size size() const;
 
   /// Sets `bytes` to the size of the packed crop, or to 0 if the crop is wider than
-  /// `CropHeader::most_width`, or needs more than `most_scratch` bytes of scratch. Returns a bad
+  /// `CropHeader::max_width`, or needs more than `max_scratch` bytes of scratch. Returns a bad
   /// status if the record is corrupt. Throws `Error` (`invalid_argument`) if the region does not
   /// lie in the image.
-  Status measure(const Crop& crop, std::size_t most_scratch, std::size_t& bytes);
+  Status measure(const Crop& crop, std::size_t max_scratch, std::size_t& bytes);
   /// Returns the bytes of scratch for the crop that was measured last.
   std::size_t scratch_bytes() const;
   /// Packs the crop that was measured last to `to`, which is aligned to `CropWork::input_unit`. The

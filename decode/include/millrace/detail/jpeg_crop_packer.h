@@ -23,7 +23,7 @@ class JpegCropPacker {
 
   /// Takes the image that a decoder has opened and the index that it uses
   /// (`ImageDecoder::use_index`). Returns false if the image cannot be packed: it is not a baseline
-  /// JPEG of one scan, has no index, or has corrupt or more than `CropScan::most_codes` Huffman
+  /// JPEG of one scan, has no index, or has corrupt or more than `CropScan::max_codes` Huffman
   /// codes. Also returns false for an image with restart markers in each row whose index does not
   /// reach its end, since the decoder does not use such an index. The image must stay open for
   /// `measure`.
@@ -33,7 +33,7 @@ class JpegCropPacker {
   /// sets 0 bytes. Also returns 0 if the index lacks the crop's last tile, if the data has other
   /// markers than a valid scan, or if the scan has 256 MiB or more. Throws `Error`
   /// (`invalid_argument`) if the region does not lie in the image.
-  std::size_t measure(const Crop& crop, std::size_t most_scratch);
+  std::size_t measure(const Crop& crop, std::size_t max_scratch);
   /// Returns the bytes of scratch for the crop that was measured last.
   std::size_t scratch_bytes() const;
   /// Packs the crop that was measured last to `to`, which is aligned to `CropWork::input_unit`. The

@@ -69,7 +69,7 @@ MILLRACE_HOST_DEVICE bool decode_mcu(const ScanTables& tables, WordBits& bits,
                                      std::uint16_t* predictors, const Put& put) {
   constexpr std::uint32_t values = 64;
   constexpr std::uint32_t sixteen_zeros_symbol = 0xF0;
-  constexpr std::uint32_t most_size = 10;
+  constexpr std::uint32_t max_size = 10;
   std::uint32_t block = 0;
   std::uint32_t place = 0;
   while (block < tables.blocks) {
@@ -92,7 +92,7 @@ MILLRACE_HOST_DEVICE bool decode_mcu(const ScanTables& tables, WordBits& bits,
         predictors[component] = static_cast<std::uint16_t>(value);
       } else {
         place += symbol >> 4U;
-        if (place >= values || size > most_size || (size == 0 && symbol != sixteen_zeros_symbol))
+        if (place >= values || size > max_size || (size == 0 && symbol != sixteen_zeros_symbol))
           return false;
       }
       put(block, component, place, static_cast<std::int16_t>(value));

@@ -16,8 +16,8 @@ namespace millrace::jpeg {
 /// in its low byte.
 struct SymbolTable {
   static constexpr unsigned index_bits = 9;
-  static constexpr unsigned most_bits = 16;
-  static constexpr unsigned long_lengths = most_bits - index_bits;
+  static constexpr unsigned max_bits = 16;
+  static constexpr unsigned long_lengths = max_bits - index_bits;
 
   /// Entries, indexed by the next `index_bits` bits. 0 = the code is longer or does not exist.
   std::uint16_t entries[1U << index_bits];
@@ -35,7 +35,7 @@ struct SymbolTable {
     if (thread != 0) return;
     std::int32_t value = 0;
     std::int32_t number = 0;
-    for (unsigned length = 1; length <= most_bits; ++length, value *= 2) {
+    for (unsigned length = 1; length <= max_bits; ++length, value *= 2) {
       const std::int32_t offset = number - value;
       value += code.counts[length - 1];
       number += code.counts[length - 1];
@@ -78,14 +78,14 @@ struct SymbolTable {
 
 /// The Huffman tables of a scan, and the layout of its MCUs.
 struct ScanTables {
-  static constexpr unsigned most_blocks = 6;
+  static constexpr unsigned max_blocks = 6;
 
   /// Number of blocks in an MCU, and number of luminance blocks. The other blocks are Cb and Cr.
   std::uint32_t blocks;
   std::uint32_t light_blocks;
   std::uint8_t dc_codes[3];
   std::uint8_t ac_codes[3];
-  SymbolTable codes[CropScan::most_codes];
+  SymbolTable codes[CropScan::max_codes];
 
   /// Makes one thread's part, as `SymbolTable::make` does.
   MILLRACE_HOST_DEVICE void make(const CropHeader& crop, const CropScan::Code* packed,

@@ -80,12 +80,12 @@ Gain gain(std::vector<double> first, std::vector<double> second) {
 }
 
 TEST(TuneStatistics, HigherMeansBeyondNoise) {
-  EXPECT_GT(gain({109, 110, 111}, {100, 100, 100}).low(), least_loss);
-  EXPECT_LE(gain({100, 110, 120}, {110, 100, 90}).low(), least_loss);
+  EXPECT_GT(gain({109, 110, 111}, {100, 100, 100}).low(), min_loss);
+  EXPECT_LE(gain({100, 110, 120}, {110, 100, 90}).low(), min_loss);
   EXPECT_GT(gain({100, 110, 120}, {110, 100, 90}).high(), tolerance);
-  EXPECT_LE(gain({101, 101, 101}, {100, 100, 100}).low(), least_loss);
+  EXPECT_LE(gain({101, 101, 101}, {100, 100, 100}).low(), min_loss);
   EXPECT_LE(gain({101, 101, 101}, {100, 100, 100}).high(), tolerance);
-  EXPECT_LE(gain({110}, {100, 100, 100}).low(), least_loss);
+  EXPECT_LE(gain({110}, {100, 100, 100}).low(), min_loss);
   EXPECT_GT(gain({}, {100, 100, 100}).high(), tolerance);
 }
 
@@ -98,8 +98,8 @@ TEST(TuneStatistics, FewerThanTwentyBatchesSayNothing) {
   EXPECT_EQ(feeds_step(summarise(with_batches(idle, 7))), Feeds::no);
 
   const std::vector<TuneRun> fast = with_batches(rounds_of({109, 110, 111}), 7);
-  EXPECT_LE(throughput_gain(fast, with_batches(rounds_of({100, 100, 100}), 6)).low(), least_loss);
-  EXPECT_GT(throughput_gain(fast, with_batches(rounds_of({100, 100, 100}), 7)).low(), least_loss);
+  EXPECT_LE(throughput_gain(fast, with_batches(rounds_of({100, 100, 100}), 6)).low(), min_loss);
+  EXPECT_GT(throughput_gain(fast, with_batches(rounds_of({100, 100, 100}), 7)).low(), min_loss);
 }
 
 TEST(TuneStatistics, GainsAreWithinARound) {
