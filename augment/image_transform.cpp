@@ -102,7 +102,7 @@ class ImageTransform : public Transform {
   const SampleSpec& spec() const override { return images_.spec; }
   std::vector<std::string> stages() const override { return {"decode", "augment"}; }
   std::string description() const override { return json_; }
-  std::string fingerprint_of() const override { return "recipe"; }
+  std::string name_in_messages() const override { return "recipe"; }
   std::optional<std::uint64_t> fingerprint() const override { return fingerprint_; }
   std::shared_ptr<const BatchTransform> batch_transform() const override { return mix_; }
   CacheablePrefix cacheable_prefix() const override { return cacheable_prefix_; }

@@ -69,13 +69,13 @@ void ImageWorker::make_by_first(SampleTask& task, SampleSource& source) {
     finish(first_, source);
     task.sample.go_on();
   }
-  source.end(task, [&] { return make(task.record, task.random, task.sample); });
+  source.make_and_return(task, [&] { return make(task.record, task.random, task.sample); });
 }
 
 void ImageWorker::finish(InterleavedSample& lane, SampleSource& source) {
   SampleTask& task = *std::exchange(lane.task, nullptr);
   task.sample.go_on();
-  source.end(task, [&] { return lane.maker.finish(); });
+  source.make_and_return(task, [&] { return lane.maker.finish(); });
 }
 
 }  // namespace millrace

@@ -80,7 +80,7 @@ class MixTransform final : public BatchTransform {
       added.push_back({.name = "mix",
                        .dtype = DType::int32,
                        .shape = {MixWork::mix_numbers},
-                       .mixes = "image"});
+                       .mixed_image = "image"});
     return added;
   }
   std::string stage() const override { return "mix"; }

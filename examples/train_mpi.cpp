@@ -100,7 +100,7 @@ int train(const Options& options) {
       .conversion = millrace::Conversion{.layout = millrace::ImageLayout::nhwc,
                                          .mean = {0.5F, 0.5F, 0.5F, 0},
                                          .std = {0.5F, 0.5F, 0.5F, 1}},
-      .ranks = {.mine = ranks, .global_batch_size = options.global_batch}};
+      .ranks = {.this_process = ranks, .global_batch_size = options.global_batch}};
   if (!options.checkpoint.empty() && std::filesystem::exists(options.checkpoint))
     pipeline_options.resume.from = load(options.checkpoint, model);
   millrace::Pipeline pipeline(dataset,

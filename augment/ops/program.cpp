@@ -20,7 +20,7 @@ const PixelOperation* as_in_place(const Operation& op) {
 bool flips_on_device(const Operation& op) {
   const PixelOperation* pixels = as_in_place(op);
   return pixels != nullptr && std::ranges::any_of(pixels->fields(), [](const FieldSpec& field) {
-           return !field.flips.empty();
+           return !field.flipped_image.empty();
          });
 }
 

@@ -27,7 +27,7 @@ class RandomHorizontalFlipOperation final
 
   std::vector<FieldSpec> fields() const override {
     if (joins_resampling()) return {};
-    return {{.name = field, .dtype = DType::uint8, .shape = {}, .flips = "image"}};
+    return {{.name = field, .dtype = DType::uint8, .shape = {}, .flipped_image = "image"}};
   }
 
  private:

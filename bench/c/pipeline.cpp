@@ -22,9 +22,10 @@ LoadedOptions options_of(const char* json) {
 }
 
 std::shared_ptr<Runtime> runtime_of(const LoadedOptions& options) {
-  const Ranks& mine = options.pipeline.ranks.mine;
-  return make_runtime(
-      {.workers = options.workers, .local_rank = mine.local_rank, .local_world = mine.local_world});
+  const Ranks& ranks = options.pipeline.ranks.this_process;
+  return make_runtime({.workers = options.workers,
+                       .local_rank = ranks.local_rank,
+                       .local_world = ranks.local_world});
 }
 
 std::optional<std::chrono::nanoseconds> timeout_of(double seconds) {

@@ -122,7 +122,7 @@ void time_launches(benchmark::State& state, Freed freed) {
   const auto device = std::make_shared<CudaDevice>();
   // The runtime outlives pipelines, as in a trainer between two evaluations.
   const auto runtime = make_runtime({.workers = 1});
-  device->bind_thread();
+  device->prepare_thread();
   CudaStream trainer(0);
   check(cli::launch_step(0, trainer.handle()));  // loads the kernel, which may block
   trainer.synchronize();

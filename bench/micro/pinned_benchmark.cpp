@@ -19,7 +19,7 @@ void time_pinning(benchmark::State& state, bool by_driver) {
   constexpr double gib = 1 << 30;
   const std::size_t bytes = gpu_scale().pinned_bytes;
   CudaDevice device;
-  device.bind_thread();
+  device.prepare_thread();
   std::vector<Memory> kept;
   std::vector<double> all;
   for ([[maybe_unused]] auto _ : state) {

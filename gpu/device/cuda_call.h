@@ -54,7 +54,7 @@ class OutsideCaptures {
 
 /// Makes a device the calling thread's current one. The destructor restores the previous state,
 /// also if no device was current. The pipeline's own threads are bound to their device
-/// (`CudaDevice::bind_thread`), so no switch happens there.
+/// (`CudaDevice::prepare_thread`), so no switch happens there.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) : device_(device), pushed_(!is_current(device)) {

@@ -110,7 +110,7 @@ std::unique_ptr<Event> CudaDevice::make_timed_event() {
   return std::make_unique<CudaEvent>(ordinal_, clock_);
 }
 
-void CudaDevice::bind_thread() {
+void CudaDevice::prepare_thread() {
   const OutsideCaptures outside_captures;  // the call may make a context
   check(cudaSetDevice(ordinal_), "cudaSetDevice");
 }

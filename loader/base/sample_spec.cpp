@@ -34,23 +34,24 @@ void check(const FieldSpec& field) {
 
 /// A kind of field whose numbers tell the device what to do with the images of another field.
 struct ImageNumbers {
-  std::string FieldSpec::*of;
-  const char* what;
+  std::string FieldSpec::*image;
+  const char* purpose;
   DType dtype;
   Shape shape;
   const char* form;
 };
 const ImageNumbers image_numbers[] = {
-    {&FieldSpec::flips, "flips", DType::uint8, {}, "a uint8 scalar"},
-    {&FieldSpec::erases, "erased boxes", DType::int32, {8}, "int32 [8]"},
-    {&FieldSpec::mixes, "mixing", DType::int32, {5}, "int32 [5]"},
+    {&FieldSpec::flipped_image, "flips", DType::uint8, {}, "a uint8 scalar"},
+    {&FieldSpec::erased_image, "erased boxes", DType::int32, {8}, "int32 [8]"},
+    {&FieldSpec::mixed_image, "mixing", DType::int32, {5}, "int32 [5]"},
 };
 
 void check_numbers(const ImageNumbers& numbers, const FieldSpec& field,
                    const std::vector<FieldSpec>& fields) {
   const std::string& image = field.*numbers.of;
   if (image.empty()) return;
-  const std::string says = in_words(field) + " has the " + numbers.what + " of \"" + image + "\"";
+  const std::string says =
+      in_words(field) + " has the " + numbers.purpose + " of \"" + image + "\"";
   if (field.dtype != numbers.dtype || field.shape != numbers.shape)
     refuse_spec(says + " and must be " + numbers.form + "; it is " + to_string(field.dtype) + " " +
                 field.shape.to_string());
@@ -94,7 +95,7 @@ std::size_t SampleSpec::index_of(std::string_view name) const {
               "there is no sample field \"" + std::string(name) + "\"; there are " + names);
 }
 
-std::size_t SampleSpec::length_of(std::size_t field) const {
+std::size_t SampleSpec::length_field_of(std::size_t field) const {
   if (length_fields_.at(field) == no_length)
     refuse_spec(in_words(fields_[field]) + " has a fixed length");
   return length_fields_[field];

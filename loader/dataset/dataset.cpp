@@ -60,7 +60,7 @@ std::vector<FieldSpec> Dataset::field_specs() const { return {}; }
 
 DatasetFacts Dataset::facts() const { return {}; }
 
-std::optional<StoredRecord> Dataset::stored(std::uint64_t) const { return {}; }
+std::optional<StoredRecord> Dataset::stored_record(std::uint64_t) const { return {}; }
 
 std::vector<std::shared_ptr<const Dataset>> Dataset::parts() const { return {}; }
 

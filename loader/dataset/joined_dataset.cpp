@@ -68,7 +68,7 @@ class JoinedDataset final : public Dataset, public std::enable_shared_from_this<
   std::string key(std::uint64_t index) const override;
   std::vector<FieldSpec> field_specs() const override { return specs_; }
   DatasetFacts facts() const override { return description_.facts; }
-  std::optional<StoredRecord> stored(std::uint64_t index) const override;
+  std::optional<StoredRecord> stored_record(std::uint64_t index) const override;
   std::vector<std::shared_ptr<const Dataset>> parts() const override { return parts_; }
   bool has_stored_hints() const override {
     return std::ranges::any_of(parts_, [](const auto& part) { return part->has_stored_hints(); });
@@ -201,10 +201,10 @@ std::string JoinedDataset::key(std::uint64_t index) const {
   return key == Dataset::key(at.index) ? Dataset::key(index) : key;
 }
 
-std::optional<StoredRecord> JoinedDataset::stored(std::uint64_t index) const {
+std::optional<StoredRecord> JoinedDataset::stored_record(std::uint64_t index) const {
   if (index >= size()) return {};
   const RecordLocation at = place(index);
-  return parts_[at.part]->stored(at.index);
+  return parts_[at.part]->stored_record(at.index);
 }
 
 void JoinedDataset::stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const {

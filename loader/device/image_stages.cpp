@@ -23,16 +23,16 @@ class MixStage final : public DeviceStage {
 
   // The same kernel erases and mixes, so a batch with both has one stage.
   const char* name() const override {
-    if (!fields_.mixes) return "erase";
-    return fields_.erases ? "erase+mix" : "mix";
+    if (!fields_.mix_field) return "erase";
+    return fields_.erase_field ? "erase+mix" : "mix";
   }
   std::size_t scratch_bytes(std::size_t) const override { return 0; }
   void launch(Stream& stream, const Samples& samples) const override {
     MixWork work = work_;
     work.images = reinterpret_cast<std::uint8_t*>(samples.to);
-    work.flips = values_of<std::uint8_t>(samples, fields_.flips);
-    work.erases = values_of<std::int32_t>(samples, fields_.erases);
-    work.mixes = values_of<std::int32_t>(samples, fields_.mixes);
+    work.flips = values_of<std::uint8_t>(samples, fields_.flip_field);
+    work.erases = values_of<std::int32_t>(samples, fields_.erase_field);
+    work.mixes = values_of<std::int32_t>(samples, fields_.mix_field);
     work.samples = samples.count;
     work.workers = samples.workers;
     stream.launch(work);
@@ -55,7 +55,7 @@ class ConversionStage final : public DeviceStage {
     ConversionWork work = work_;
     work.source = reinterpret_cast<const std::uint8_t*>(samples.from);
     work.destination = samples.to;
-    work.flips = values_of<std::uint8_t>(samples, fields_.flips);
+    work.flips = values_of<std::uint8_t>(samples, fields_.flip_field);
     work.samples = samples.count * images_per_sample_;
     work.workers = samples.workers;
     stream.launch(work);
@@ -71,7 +71,7 @@ class ConversionStage final : public DeviceStage {
 
 std::shared_ptr<const DeviceStage> mix_stage(const ConversionWork& work,
                                              const ImageFields& fields) {
-  if (!fields.erases && !fields.mixes) return nullptr;
+  if (!fields.erase_field && !fields.mix_field) return nullptr;
   return std::make_shared<const MixStage>(work, fields);
 }
 

@@ -15,9 +15,9 @@ namespace millrace {
 /// Indices of the fields that say how images are flipped, erased and mixed; nullopt without such a
 /// field.
 struct ImageFields {
-  std::optional<std::size_t> flips;
-  std::optional<std::size_t> erases;
-  std::optional<std::size_t> mixes;
+  std::optional<std::size_t> flip_field;
+  std::optional<std::size_t> erase_field;
+  std::optional<std::size_t> mix_field;
 };
 
 /// Makes the stage "erase", "mix" or "erase+mix": it changes the 8-bit images of `work` in place.

@@ -41,8 +41,8 @@ Order Order::blocks(Blocks blocks) {
   return order;
 }
 
-Order Order::checked(Bucketing bucketing) {
-  Buckets& buckets = bucketing.buckets;
+Order Order::checked(BucketData data) {
+  Buckets& buckets = data.buckets;
   if (buckets.group_records == 0)
     refuse_order("group_records is 0; it is the global batch: the batch size by the ranks");
   if (buckets.window_records == 0)
@@ -55,7 +55,7 @@ Order Order::checked(Bucketing bucketing) {
                  "; a window has at most 2^32 records");
   buckets.window_records -= buckets.window_records % buckets.group_records;
   Order order;
-  order.mode_ = Bucketed{std::make_shared<const Bucketing>(std::move(bucketing))};
+  order.mode_ = Bucketed{std::make_shared<const BucketData>(std::move(data))};
   return order;
 }
 
@@ -72,11 +72,11 @@ Order Order::bucketed_by(std::string field, Buckets buckets) {
 
 Order Order::measured(const Dataset& dataset) const {
   Order order = *this;
-  if (auto* bucketed = std::get_if<Bucketed>(&order.mode_); bucketed && !bucketed->how->lengths) {
-    Bucketing how = *bucketed->how;
-    how.lengths =
-        std::make_shared<const std::vector<std::uint32_t>>(record_lengths(dataset, how.field));
-    bucketed->how = std::make_shared<const Bucketing>(std::move(how));
+  if (auto* bucketed = std::get_if<Bucketed>(&order.mode_); bucketed && !bucketed->data->lengths) {
+    BucketData data = *bucketed->data;
+    data.lengths =
+        std::make_shared<const std::vector<std::uint32_t>>(record_lengths(dataset, data.field));
+    bucketed->data = std::make_shared<const BucketData>(std::move(data));
   }
   return order;
 }

@@ -94,7 +94,7 @@ Sampler::Sampler(const Order& order, std::uint64_t records, std::uint64_t seed)
             return mixed_mode(*mixed.parts, mixed.epoch_size, seed);
           },
           [&](const Order::Bucketed& mode) {
-            const Order::Bucketing& bucketed = *mode.how;
+            const Order::BucketData& bucketed = *mode.data;
             if (!bucketed.lengths)
               refuse_plan("order: the lengths of field \"" + cut(bucketed.field) +
                           "\" have not been read; call Order::measured");
@@ -113,7 +113,7 @@ Sampler::Sampler(const Order& order, std::uint64_t records, std::uint64_t seed)
 }
 
 std::uint64_t Sampler::at(std::uint64_t epoch, std::uint64_t offset) const {
-  draw_epoch(epoch, std::span(&offset, 1));
+  offsets_to_records(epoch, std::span(&offset, 1));
   return offset;
 }
 
@@ -127,13 +127,13 @@ void Sampler::draw(std::span<const std::uint64_t> positions,
            positions[end] - start < epoch_size_;
          ++end)
       records[end] = positions[end] - start;
-    draw_epoch(epoch, records.subspan(begin, end - begin));
+    offsets_to_records(epoch, records.subspan(begin, end - begin));
     begin = end;
   }
 }
 
 /// Replaces at most `OrderMode::most` offsets by records.
-void Sampler::draw_epoch(std::uint64_t epoch, std::span<std::uint64_t> offsets) const {
+void Sampler::offsets_to_records(std::uint64_t epoch, std::span<std::uint64_t> offsets) const {
   if (order_.times_ > 1)
     for (std::uint64_t& offset : offsets) offset /= order_.times_;
   mode_->draw(epoch, offsets);
@@ -210,7 +210,7 @@ std::uint64_t Sampler::hash(std::uint64_t epoch) const {
                    }
                  },
                  [&](const Order::Bucketed& mode) {
-                   const Order::Bucketing& bucketed = *mode.how;
+                   const Order::BucketData& bucketed = *mode.data;
                    hash.add(bucketed.buckets.window_records);
                    hash.add(bucketed.buckets.group_records);
                    hash.add_list(*bucketed.lengths);

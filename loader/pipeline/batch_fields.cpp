@@ -140,9 +140,9 @@ BatchFields::BatchFields(const SampleSpec& made, const std::optional<Conversion>
                       in_quotes(field.name) + " to the device, but conversion " +
                       (conversion ? "applies to " + in_quotes(conversion->field) : "is not set") +
                       "; convert that field, or let a worker do it");
-    take(field.flips, "flips", flips_);
-    take(field.erases, "erasing", erases_);
-    take(field.mixes, "mixing", mixes_);
+    take(field.flipped_image, "flips", flip_field_);
+    take(field.erased_image, "erasing", erase_field_);
+    take(field.mixed_image, "mixing", mix_field_);
   }
   if (!find_field(made, "index")) {
     index_ = fields.size();

@@ -30,9 +30,9 @@ class BatchFields {
   /// Indices of the field to convert and of the fields that say how its images are flipped, erased
   /// and mixed. Nullopt if the batch does not have such a field.
   std::optional<std::size_t> image() const { return image_; }
-  std::optional<std::size_t> flips() const { return flips_; }
-  std::optional<std::size_t> erases() const { return erases_; }
-  std::optional<std::size_t> mixes() const { return mixes_; }
+  std::optional<std::size_t> flip_field() const { return flip_field_; }
+  std::optional<std::size_t> erase_field() const { return erase_field_; }
+  std::optional<std::size_t> mix_field() const { return mix_field_; }
 
  private:
   SampleSpec made_;
@@ -40,9 +40,9 @@ class BatchFields {
   std::optional<std::size_t> index_;
   std::optional<std::size_t> valid_;
   std::optional<std::size_t> image_;
-  std::optional<std::size_t> flips_;
-  std::optional<std::size_t> erases_;
-  std::optional<std::size_t> mixes_;
+  std::optional<std::size_t> flip_field_;
+  std::optional<std::size_t> erase_field_;
+  std::optional<std::size_t> mix_field_;
 };
 
 }  // namespace millrace

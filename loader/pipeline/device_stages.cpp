@@ -33,7 +33,7 @@ DeviceStages::DeviceStages(Device& device, const SlotLayout& host, const BatchFi
   const FieldSpec& field = host.spec().fields()[field_];
   stages_ = field.device_stages;
   own_ = stages_.size();
-  const ImageFields images{fields.flips(), fields.erases(), fields.mixes()};
+  const ImageFields images{fields.flip_field(), fields.erase_field(), fields.mix_field()};
   const ConversionWork work = work_of(field.shape, *conversion);
   if (auto mix = mix_stage(work, images)) stages_.push_back(std::move(mix));
   stages_.push_back(conversion_stage(work, images, field.shape.rank() == 4 ? field.shape[0] : 1));

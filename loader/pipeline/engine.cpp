@@ -67,7 +67,7 @@ BatchFields fields_of(const SampleSpec& samples, const PipelineOptions& options,
                       "\", which runs on the host, but the device makes \"" + field.name +
                       "\" (stage " + field.device_stages.front()->name() +
                       "); let a worker make it");
-  if (options.slots.micro_batches > 1 && (batch_transform != nullptr || fields.mixes()))
+  if (options.slots.micro_batches > 1 && (batch_transform != nullptr || fields.mix_field()))
     throw Error(ErrorCode::invalid_argument,
                 "micro_batches is " + std::to_string(options.slots.micro_batches) +
                     "; it must be 1, since " +
@@ -164,14 +164,14 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
                  .recipe = fingerprint(*transform, options.batch_transform.get())};
   sampler_->hashes()->fill(identity);
 
-  const std::string fingerprint_of = transform->fingerprint_of();
-  const std::uint64_t position = first_position(options, identity, *dataset, fingerprint_of);
+  const std::string name_in_messages = transform->name_in_messages();
+  const std::uint64_t position = first_position(options, identity, *dataset, name_in_messages);
   const RunPosition begin{position, stream != nullptr ? first_window(options, identity) : 0};
   if (stream != nullptr) windows_ = begin_stream(*stream, options, schedule, begin);
   if (options.resume.from && !options.resume.anyway)
-    warnings_ = state_not_compared(*options.resume.from, identity, fingerprint_of);
+    warnings_ = state_not_compared(*options.resume.from, identity, name_in_messages);
   std::ranges::move(dataset->facts().warnings, std::back_inserter(warnings_));
-  std::ranges::copy(options.ranks.mine.warnings, std::back_inserter(warnings_));
+  std::ranges::copy(options.ranks.this_process.warnings, std::back_inserter(warnings_));
 
   const std::shared_ptr<Trace>& trace = options.debug.trace;
   const std::size_t group = trace != nullptr ? trace->add_group(options.name) : 0;

@@ -21,8 +21,8 @@ Pipeline::Pipeline(std::shared_ptr<const Dataset> dataset,
   if (auto fitted = transform->fitted_to(*dataset)) transform = std::move(fitted);
   std::shared_ptr<Runtime> runtime =
       options.runtime ? std::exchange(options.runtime, nullptr)
-                      : make_runtime({.local_rank = options.ranks.mine.local_rank,
-                                      .local_world = options.ranks.mine.local_world});
+                      : make_runtime({.local_rank = options.ranks.this_process.local_rank,
+                                      .local_world = options.ranks.this_process.local_world});
   engine_ = std::make_shared<Engine>(std::move(dataset), std::move(transform), std::move(device),
                                      options, std::move(runtime));
   stop_timeout_ = options.debug.stop_timeout;

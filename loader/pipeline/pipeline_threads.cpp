@@ -12,7 +12,7 @@ using Clock = SlotQueues::Clock;
 
 void UploadThread::run() noexcept {
   try {
-    device->bind_thread();
+    device->prepare_thread();
     Clock::time_point since = Clock::now();
     while (!queues->closed()) {
       const Clock::time_point next_poll = delivery->poll_completions();
@@ -28,7 +28,7 @@ void UploadThread::run() noexcept {
 
 void PlanRecycleThread::run() noexcept {
   try {
-    device->bind_thread();
+    device->prepare_thread();
     while (!queues->closed()) {
       if (HostSlot* host = queues->take_free())
         plan(*host);

@@ -321,7 +321,7 @@ void SampleWorkers::fill(MemoryReport& memory) const {
 void SampleWorkers::fill(Report& report, const WorkerFigures& now,
                          const WorkerFigures& base) const {
   maker_->fill_bad_records(report);
-  report.cores = std::min(runtime_.topology().cores, nodes_.cores());
+  report.cores = std::min(runtime_.topology().usable_cpus, nodes_.cores());
   report.launch_cores = runtime_.launch_cores();
   report.warnings = runtime_.warnings();
   std::ranges::move(maker_->warnings(), std::back_inserter(report.warnings));

@@ -155,7 +155,7 @@ void Trace::Lane::set(Clock::time_point at, std::int64_t value) {
   state_->keep(state_->common.take(at_ns), TraceValue{std::max<std::int64_t>(at_ns, 0), value});
 }
 
-void Trace::Lane::runs_here() {
+void Trace::Lane::set_current_thread() {
   if (state_->thread.load(std::memory_order_relaxed) == 0)
     state_->thread.store(gettid(), std::memory_order_relaxed);
 }

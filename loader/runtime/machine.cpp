@@ -22,7 +22,7 @@ std::string gibibytes(std::uint64_t bytes) {
 
 MachineIdentity identify_machine(const Topology& topology) {
   return {.cpu = topology.cpu_model,
-          .cores = topology.cores,
+          .cores = topology.usable_cpus,
           .numa_nodes = topology.nodes.size(),
           .memory_bytes = physical_memory()};
 }

@@ -74,19 +74,19 @@ bool names(const std::string& entry, std::size_t number, const std::string& iden
          (entry.starts_with("GPU-") && identity.starts_with(entry));
 }
 
-/// Clears `launches` for the GPUs that `visible` leaves out. Keeps all GPUs if `visible` names
-/// parts of GPUs ("MIG-..."), which cannot be told apart here.
+/// Clears `can_launch_kernels` for the GPUs that `visible` leaves out. Keeps all GPUs if `visible`
+/// names parts of GPUs ("MIG-..."), which cannot be told apart here.
 void hide(std::vector<PciDevice>& devices, const std::string& visible, const fs::path& driven) {
   if (visible.find("MIG-") != std::string::npos) return;
   std::size_t number = 0;
   for (PciDevice& device : devices) {
-    if (!device.launches) continue;
+    if (!device.can_launch_kernels) continue;
     const std::string identity = value_in(driven / device.address / "information", "GPU UUID");
     std::istringstream entries(visible);
-    device.launches = false;
+    device.can_launch_kernels = false;
     for (std::string entry; std::getline(entries, entry, ',') &&
                             !entry.starts_with('-');)  // entries after an invalid one do not count
-      if (names(entry, number, identity)) device.launches = true;
+      if (names(entry, number, identity)) device.can_launch_kernels = true;
     ++number;
   }
 }
@@ -110,7 +110,7 @@ std::vector<PciDevice> read_pci_devices(const fs::path& root, const char* visibl
                      .address = address};
     const std::string vendor = line_of(folder / "vendor");
     if (device.kind == PciDevice::Kind::gpu) {
-      device.launches =
+      device.can_launch_kernels =
           vendor == nvidia && (!driver_tells || fs::is_directory(driven / address, error));
       device.name = value_in(driven / address / "information", "Model");
     } else {

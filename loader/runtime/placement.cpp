@@ -34,7 +34,7 @@ std::size_t cut_at(std::size_t size, std::size_t piece, std::size_t pieces) {
 /// Whether a launcher bound each rank to its own processors. These differ from the parent's, and
 /// are so few that all ranks can have different ones.
 bool bound_by_launcher(const Topology& machine, unsigned local_world) {
-  return machine.bound_apart && machine.affinity_cpus < machine.cpuset_cpus &&
+  return machine.affinity_differs_from_parent && machine.affinity_cpus < machine.cpuset_cpus &&
          std::uint64_t{machine.affinity_cpus} * local_world <= machine.cpuset_cpus;
 }
 
@@ -47,7 +47,7 @@ unsigned cpus_together(const Topology& machine, unsigned local_world) {
 /// Number of these processors that the quota lets run at once.
 unsigned cores_together(const Topology& machine, unsigned local_world) {
   const unsigned cpus = cpus_together(machine, local_world);
-  if (!machine.quota) return bound_by_launcher(machine, local_world) ? cpus : machine.cores;
+  if (!machine.quota) return bound_by_launcher(machine, local_world) ? cpus : machine.usable_cpus;
   return std::clamp(static_cast<unsigned>(std::ceil(*machine.quota)), 1U, cpus);
 }
 
@@ -92,7 +92,7 @@ std::vector<NumaNode> piece_of(const std::vector<NumaNode>& nodes, std::size_t b
 std::vector<PciDevice> driven_gpus(const Topology& machine, unsigned local_rank,
                                    unsigned local_world) {
   std::vector<PciDevice> gpus;
-  std::ranges::copy_if(machine.devices, std::back_inserter(gpus), &PciDevice::launches);
+  std::ranges::copy_if(machine.devices, std::back_inserter(gpus), &PciDevice::can_launch_kernels);
   const auto all = static_cast<std::size_t>(
       std::ranges::count(machine.devices, PciDevice::Kind::gpu, &PciDevice::kind));
   // If this rank sees so few GPUs that each rank can have different ones, it drives all GPUs that
@@ -195,8 +195,8 @@ void explain_limits(const Topology& machine, std::vector<std::string>& reasons) 
   if (machine.affinity_cpus < machine.cpuset_cpus)
     explain(machine.affinity_cpus, machine.cpuset_cpus, "the affinity of the process");
   const std::size_t cpus = count_cpus(machine);
-  if (machine.cores < cpus)
-    explain(machine.cores, static_cast<unsigned>(cpus),
+  if (machine.usable_cpus < cpus)
+    explain(machine.usable_cpus, static_cast<unsigned>(cpus),
             "the control group's quota" + (machine.quota ? " of " + decimal(*machine.quota) : ""));
 }
 
@@ -217,9 +217,9 @@ void explain_share(const Topology& machine, const RuntimeOptions& options, Place
           ? rank + " keeps the processors it was bound to when it was started: " +
                 node_list(placement.topology)
           : rank + " takes processors " + node_list(placement.topology));
-  if (placement.topology.cores < count_cpus(placement.topology))
+  if (placement.topology.usable_cpus < count_cpus(placement.topology))
     placement.reasons.push_back("its part of the quota is " +
-                                counted(placement.topology.cores, "processor"));
+                                counted(placement.topology.usable_cpus, "processor"));
   if (const unsigned together = cores_together(machine, options.local_world);
       options.local_world > together)
     placement.warnings.push_back("oversubscribed: " + counted(options.local_world, "rank") +
@@ -250,22 +250,22 @@ Topology share_of(const Topology& machine, unsigned local_rank, unsigned local_w
       share.nodes = piece_of(machine.nodes, cpu, cpu + 1);
     }
   }
-  share.cores = static_cast<unsigned>(count_cpus(share));
+  share.usable_cpus = static_cast<unsigned>(count_cpus(share));
   if (const unsigned together = cores_together(machine, local_world);
       together < cpus_together(machine, local_world)) {
     // All ranks share one quota, even if a launcher bound them.
     const std::size_t part =
         cut_at(together, local_rank + 1, local_world) - cut_at(together, local_rank, local_world);
-    share.cores = std::clamp(static_cast<unsigned>(part), 1U, share.cores);
+    share.usable_cpus = std::clamp(static_cast<unsigned>(part), 1U, share.usable_cpus);
   }
   return share;
 }
 
 Placement place_workers(const Topology& machine, const RuntimeOptions& options) {
-  if (machine.nodes.empty() || machine.cores == 0)
+  if (machine.nodes.empty() || machine.usable_cpus == 0)
     throw Error(ErrorCode::invalid_argument,
                 "the topology has " + counted(machine.nodes.size(), "node") + " and " +
-                    counted(machine.cores, "core") + "; it needs at least one of each");
+                    counted(machine.usable_cpus, "core") + "; it needs at least one of each");
   Placement placement;
   placement.topology = share_of(machine, options.local_rank, options.local_world);
   explain_limits(machine, placement.reasons);
@@ -276,7 +276,7 @@ Placement place_workers(const Topology& machine, const RuntimeOptions& options) 
       placement.warnings.push_back(
           "GPU " + gpu.address + " is on node " + std::to_string(*gpu.node) +
           ", where this process has no processors: its batches are made on other nodes");
-  const unsigned cores = placement.topology.cores;
+  const unsigned cores = placement.topology.usable_cpus;
   placement.workers = deal(options.workers > 0 ? options.workers : cores, placement.topology.nodes);
   if (options.workers > 0) {
     placement.reasons.push_back(counted(options.workers, "worker") + ", as asked for");

@@ -81,12 +81,13 @@ Runtime::Runtime(const RuntimeOptions& options)
         first, workers, bind ? node.cpus : std::vector<int>(), node.number));
     first += workers;
     if (options.numa == Numa::off || pools_.back()->bound()) continue;
-    unbound_.push_back(unbound_text(node, machine.synthetic   ? "the topology is synthetic"
-                                          : node.cpus.empty() ? "the node has no processors"
-                                                              : pools_.back()->binding_error()));
+    binding_warnings_.push_back(unbound_text(node, machine.synthetic ? "the topology is synthetic"
+                                                   : node.cpus.empty()
+                                                       ? "the node has no processors"
+                                                       : pools_.back()->binding_error()));
     if (options.numa == Numa::require)
       throw Error(ErrorCode::invalid_argument,
-                  "numa is require, but " + unbound_.back() +
+                  "numa is require, but " + binding_warnings_.back() +
                       "; let the process bind its threads, or take numa = prefer");
   }
   WorkerPool::help_each_other(services_->all_pools());
@@ -105,13 +106,13 @@ unsigned Runtime::launch_cores() const { return placement_->launch_cores; }
 
 std::vector<std::string> Runtime::warnings() const {
   std::vector<std::string> warnings = placement_->warnings;
-  warnings.insert(warnings.end(), unbound_.begin(), unbound_.end());
+  warnings.insert(warnings.end(), binding_warnings_.begin(), binding_warnings_.end());
   if (topology().synthetic) return warnings;
   const unsigned own = workers();
   const unsigned all = workers_on(topology().nodes);
-  if (all > topology().cores && all > own)
+  if (all > topology().usable_cpus && all > own)
     warnings.push_back("oversubscribed: this process has " + std::to_string(all) + " workers on " +
-                       std::to_string(topology().cores) + " processors, " +
+                       std::to_string(topology().usable_cpus) + " processors, " +
                        std::to_string(all - own) +
                        " of them in other runtimes; let its pipelines share one runtime");
   return warnings;

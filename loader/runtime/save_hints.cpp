@@ -17,7 +17,7 @@ void check_compares_checksums(const Dataset& dataset) {
   const auto reader = checked_reader(dataset);
   for (std::uint64_t index = 0; index < dataset.size(); ++index) try {
       if (reader->read(index).checksum()) return;
-      const std::optional<StoredRecord> stored = dataset.stored(index);
+      const std::optional<StoredRecord> stored = dataset.stored_record(index);
       if (!stored || stored->checksum == 0) return;
       throw Error(ErrorCode::invalid_argument,
                   dataset.name() +

@@ -206,7 +206,7 @@ Topology hwloc_topology() {
   topology.affinity_cpus = size_of(usable.get());
   if (hwloc_get_proc_cpubind(handle.get(), getppid(), own.get(), 0) == 0) {
     hwloc_bitmap_and(own.get(), own.get(), hwloc_topology_get_allowed_cpuset(handle.get()));
-    topology.bound_apart = hwloc_bitmap_isequal(own.get(), usable.get()) == 0;
+    topology.affinity_differs_from_parent = hwloc_bitmap_isequal(own.get(), usable.get()) == 0;
   }
 
   for (const hwloc_obj_t package : objects_of(handle.get(), HWLOC_OBJ_PACKAGE))
@@ -223,10 +223,10 @@ Topology hwloc_topology() {
 
 Topology read_topology() {
   Topology topology = affinity_is_refused() ? plain_topology() : hwloc_topology();
-  topology.cores = std::max(topology.affinity_cpus, 1U);
+  topology.usable_cpus = std::max(topology.affinity_cpus, 1U);
   topology.quota = cgroup_quota();
-  if (topology.quota && *topology.quota < topology.cores)
-    topology.cores = std::max(static_cast<unsigned>(std::ceil(*topology.quota)), 1U);
+  if (topology.quota && *topology.quota < topology.usable_cpus)
+    topology.usable_cpus = std::max(static_cast<unsigned>(std::ceil(*topology.quota)), 1U);
   return topology;
 }
 
@@ -251,7 +251,7 @@ Topology synthetic_topology(const std::string& description) {
   const hwloc_const_bitmap_t all = hwloc_topology_get_topology_cpuset(handle.get());
   Topology topology;
   topology.nodes = nodes_in(handle.get(), all);
-  topology.cores = topology.machine_cpus = topology.cpuset_cpus = topology.affinity_cpus =
+  topology.usable_cpus = topology.machine_cpus = topology.cpuset_cpus = topology.affinity_cpus =
       size_of(all);
   topology.synthetic = true;
   return topology;

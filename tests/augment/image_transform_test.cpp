@@ -288,7 +288,7 @@ TEST(ImageTransform, HasTheFingerprintOfItsRecipe) {
   unflipped.ops.back() = RandomHorizontalFlip{0};
   EXPECT_NE(image_transform(Recipe::train(32))->fingerprint(),
             image_transform(unflipped)->fingerprint());
-  EXPECT_EQ(image_transform(unflipped)->fingerprint_of(), "recipe");
+  EXPECT_EQ(image_transform(unflipped)->name_in_messages(), "recipe");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ inline void read_all(const Dataset& dataset, std::uint64_t max_records = 10'000)
   for (std::uint64_t index = 0; index < std::min(dataset.size(), max_records); ++index) {
     indices.push_back(index);
     (void)dataset.key(index);
-    (void)dataset.stored(index);
+    (void)dataset.stored_record(index);
     try {
       const Record record = reader->read(index);
       for (const RecordField& field : record.fields())

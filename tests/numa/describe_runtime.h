@@ -24,7 +24,7 @@ inline std::string describe_runtime() {
   std::string text;
   for (const NumaNode& node : runtime.topology().nodes)
     text += "node " + std::to_string(node.number) + ": " + listed(node.cpus) + "\n";
-  text += std::to_string(runtime.topology().cores) + " cores\n";
+  text += std::to_string(runtime.topology().usable_cpus) + " cores\n";
   const std::vector<Whereabouts> pools = watch(runtime.pools());
   for (const Whereabouts& pool : pools) {
     text += std::to_string(pool.workers.size()) + " workers on";

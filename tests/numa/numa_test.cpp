@@ -39,7 +39,7 @@ TEST_F(NumaTopology, HasBothNodes) {
     EXPECT_THAT(topology.nodes[static_cast<std::size_t>(node)].cpus,
                 ElementsAre(2 * node, 2 * node + 1));
   }
-  EXPECT_EQ(topology.cores, 4U);
+  EXPECT_EQ(topology.usable_cpus, 4U);
 }
 
 TEST_F(NumaRuntime, RunsItemsOnTheirNodesProcessorsOnly) {

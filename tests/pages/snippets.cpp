@@ -17,7 +17,7 @@ PipelineOptions for_rank(bool resuming, const std::string& text) {
   auto runtime =
       millrace::make_runtime({.local_rank = ranks.local_rank, .local_world = ranks.local_world});
   millrace::PipelineOptions options{
-      .seed = 7, .runtime = runtime, .ranks = {.mine = ranks, .global_batch_size = 1024}};
+      .seed = 7, .runtime = runtime, .ranks = {.this_process = ranks, .global_batch_size = 1024}};
   if (resuming) options.resume.from = millrace::State::from_json(text);
   return options;
 }

@@ -132,7 +132,7 @@ class StampTransform final : public Transform {
 
    private:
     void finish(SampleTask& task, SampleSource& source) {
-      source.end(task, [&] { return make(task.record, task.random, task.sample); });
+      source.make_and_return(task, [&] { return make(task.record, task.random, task.sample); });
     }
 
     const StampTransform& transform_;

@@ -109,7 +109,7 @@ inline void ask_everything(const Dataset& dataset,
     }
     if (index % 16 == 0) {
       (void)dataset.key(index);
-      (void)dataset.stored(index);
+      (void)dataset.stored_record(index);
     }
   }
   dataset.prefetch(indices);

@@ -32,7 +32,7 @@ Recipe recipe_for(const Recipe& recipe, const Dataset& dataset);
 ///     label  int64  scalar, or the fields of `targets` in its place (`millrace/target.h`).
 /// For a recipe whose last operation flips on the device, the images are not flipped, and a field
 /// says whether the device flips them:
-///     flip   uint8  scalar   1 where "image" is to be flipped (`FieldSpec::flips`).
+///     flip   uint8  scalar   1 where "image" is to be flipped (`FieldSpec::flipped_image`).
 /// The fields of the recipe's `views` follow. Image n of these, counted from 1 over all views,
 /// draws from `Random(seed, n)`. The seed is the first 64 bits of the sample's `Random`. The
 /// recipe's further `images` are last, uint8 like "image". Images with `Draws::own` also draw from

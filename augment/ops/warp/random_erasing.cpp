@@ -55,7 +55,7 @@ class RandomErasingOperation final : public OperationOf<RandomErasing, PixelOper
     return {{.name = erase_field,
              .dtype = DType::int32,
              .shape = {MixWork::erase_numbers},
-             .erases = "image"}};
+             .erased_image = "image"}};
   }
 
  private:

@@ -49,8 +49,9 @@ std::string fault_of(DatasetArguments dataset, std::uint64_t index) {
 int inspect_record(const InspectOptions& options, const Dataset& dataset) {
   const auto reader = dataset.make_reader();
   const std::uint64_t index = *options.record;
-  RecordView view{
-      .record = reader->read(index), .key = dataset.key(index), .stored = dataset.stored(index)};
+  RecordView view{.record = reader->read(index),
+                  .key = dataset.key(index),
+                  .stored = dataset.stored_record(index)};
   view.fault = fault_of(options.dataset, index);
   if (view.record.has("image")) {
     const Status read = read_image_info(view.record["image"], view.image.emplace());

@@ -78,7 +78,7 @@ std::string head(const Dataset& dataset, const Survey& survey) {
                                     : printable(facts.format + ": " + facts.format_reason));
   std::uint64_t on_disk = 0;
   for (const std::string& file : facts.files) on_disk += file_bytes(file);
-  const std::optional<StoredRecord> first = dataset.stored(0);
+  const std::optional<StoredRecord> first = dataset.stored_record(0);
   const bool has_own_files =
       first && std::ranges::find(facts.files, first->file) == facts.files.end();
   text += table_row(

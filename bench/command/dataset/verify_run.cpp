@@ -151,7 +151,7 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Ve
                                            index, dataset.name()));
   }
   if (!reason.empty()) checked.bad = {index, dataset.key(index), reason};
-  if (const auto stored = dataset.stored(index); stored && stored->checksum != 0)
+  if (const auto stored = dataset.stored_record(index); stored && stored->checksum != 0)
     checked.checksum = stored->checksum;
   return checked;
 }
@@ -161,7 +161,7 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Ve
 std::vector<BadRecord> repeated_records(const Dataset& dataset) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> records;
   for (std::uint64_t index = 0; index < dataset.size(); ++index)
-    if (const auto stored = dataset.stored(index); stored && stored->checksum != 0)
+    if (const auto stored = dataset.stored_record(index); stored && stored->checksum != 0)
       records.emplace_back(stored->checksum, index);
   std::ranges::sort(records);
   std::vector<BadRecord> repeated;

@@ -28,7 +28,7 @@ const Tensor& MadeSample::operator[](std::string_view field) const {
 }
 
 std::size_t MadeSample::length(std::string_view field) const {
-  return places_[spec_.length_of(spec_.index_of(field))].as<std::uint32_t>()[0];
+  return places_[spec_.length_field_of(spec_.index_of(field))].as<std::uint32_t>()[0];
 }
 
 MadeImage MadeSample::image() const {

@@ -263,8 +263,8 @@ RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
 /// them.
 void check_converted(const SourceArguments& arguments, const BenchSettings& settings) {
   const auto leaves_work = [](const FieldSpec& field) {
-    return !field.device_stages.empty() || !field.flips.empty() || !field.erases.empty() ||
-           !field.mixes.empty();
+    return !field.device_stages.empty() || !field.flipped_image.empty() ||
+           !field.erased_image.empty() || !field.mixed_image.empty();
   };
   if (settings.pipeline.conversion ||
       std::ranges::none_of(settings.transform->spec().fields(), leaves_work))

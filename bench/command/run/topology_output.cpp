@@ -44,7 +44,7 @@ std::string caches_text(const std::vector<CacheLevel>& caches) {
 std::string device_text(const PciDevice& device) {
   std::string text = printable(device.name) +
                      (device.node ? fmt::format(", node {}", *device.node) : ", node not told");
-  if (device.kind == PciDevice::Kind::gpu && !device.launches)
+  if (device.kind == PciDevice::Kind::gpu && !device.can_launch_kernels)
     text += ", not for CUDA in this process";
   return text;
 }
@@ -112,7 +112,7 @@ Json devices_json(const Topology& machine, PciDevice::Kind kind) {
     if (device.kind != kind) continue;
     devices.push_back(
         {{"address", device.address}, {"name", device.name}, {"node", json_of(device.node)}});
-    if (kind == PciDevice::Kind::gpu) devices.back()["launches"] = device.launches;
+    if (kind == PciDevice::Kind::gpu) devices.back()["launches"] = device.can_launch_kernels;
   }
   return devices;
 }
@@ -126,7 +126,7 @@ Json placement_json(const TopologyView& view) {
                      {"workers", placement.workers[number]}});
   return {{"local_rank", view.options.local_rank},
           {"local_world", view.options.local_world},
-          {"cores", placement.topology.cores},
+          {"cores", placement.topology.usable_cpus},
           {"launch_cores", placement.launch_cores},
           {"workers", placement.total_workers()},
           {"nodes", nodes},
@@ -141,8 +141,8 @@ std::string to_text(const TopologyView& view) {
   const Topology& machine = view.machine;
   std::string text = fmt::format("{}: {}", machine.synthetic ? "synthetic machine" : "this machine",
                                  count_text(machine.machine_cpus, "processor"));
-  if (machine.cores < machine.machine_cpus)
-    text += fmt::format(", {} for this process", machine.cores);
+  if (machine.usable_cpus < machine.machine_cpus)
+    text += fmt::format(", {} for this process", machine.usable_cpus);
   text += "\n";
   for (const NumaNode& node : machine.nodes) {
     text += table_row(fmt::format("node {}", node.number), node_text(node));
@@ -160,7 +160,7 @@ std::string to_json(const TopologyView& view) {
       {"cpuset_cpus", machine.cpuset_cpus},
       {"affinity_cpus", machine.affinity_cpus},
       {"quota", json_of(machine.quota)},
-      {"cores", machine.cores},
+      {"cores", machine.usable_cpus},
       {"nodes", nodes_json(machine)},
       {"instruction_set", view.instructions ? Json(view.instructions->used) : Json()},
       {"wrong_instruction_sets",

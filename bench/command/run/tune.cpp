@@ -48,7 +48,8 @@ std::string check_batch_size(const std::string& text) {
 TuneGoal goal_of(const TuneArguments& arguments) {
   TuneGoal goal;
   goal.step_ms = arguments.step_ms;
-  goal.max_workers = arguments.max_workers > 0 ? arguments.max_workers : read_topology().cores;
+  goal.max_workers =
+      arguments.max_workers > 0 ? arguments.max_workers : read_topology().usable_cpus;
   goal.tune_batch_size = arguments.batch_size == "auto";
   if (!goal.tune_batch_size)
     goal.batch_size = parse_number<std::size_t>(arguments.batch_size).value();

@@ -79,7 +79,8 @@ class Repeater {
 /// Returns whether samples need a conversion, because the device does some of the work on them.
 bool needs_conversion(const Transform& transform) {
   const auto has_device_work = [](const FieldSpec& field) {
-    return !field.flips.empty() || !field.erases.empty() || !field.device_stages.empty();
+    return !field.flipped_image.empty() || !field.erased_image.empty() ||
+           !field.device_stages.empty();
   };
   return transform.batch_transform() != nullptr ||
          std::ranges::any_of(transform.spec().fields(), has_device_work);

@@ -40,7 +40,7 @@ BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset)
   settings.user_step = workload.step;
   settings.pipeline = workload.pipeline;
   settings.pipeline.resume = {};
-  const Ranks& mine = settings.pipeline.ranks.mine;
+  const Ranks& ranks = settings.pipeline.ranks.this_process;
   if (settings.pipeline.runtime == nullptr)
     settings.pipeline.runtime =
         make_runtime({.local_rank = mine.local_rank, .local_world = mine.local_world});

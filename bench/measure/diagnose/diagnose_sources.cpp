@@ -69,7 +69,7 @@ class FileList {
 std::optional<StoredRecord> first_stored(const Dataset& dataset) {
   constexpr std::uint64_t most = 1 << 20;
   for (std::uint64_t index = 0; index < std::min(most, dataset.size()); ++index)
-    if (auto record = dataset.stored(index)) return record;
+    if (auto record = dataset.stored_record(index)) return record;
   return std::nullopt;
 }
 
@@ -85,7 +85,7 @@ void FileList::add_files_of(const Dataset& dataset) {
   }
   // In this dataset, each record is a separate file.
   for (std::uint64_t index = 0; index < dataset.size(); ++index)
-    if (const auto record = dataset.stored(index)) add(record->file);
+    if (const auto record = dataset.stored_record(index)) add(record->file);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ class Measuring {
     if (settings_.pipeline.runtime == nullptr ||
         settings_.pipeline.runtime->workers() != setting.workers) {
       settings_.pipeline.runtime = nullptr;
-      const Ranks& mine = settings_.pipeline.ranks.mine;
+      const Ranks& ranks = settings_.pipeline.ranks.this_process;
       settings_.pipeline.runtime = make_runtime({.workers = setting.workers,
                                                  .local_rank = mine.local_rank,
                                                  .local_world = mine.local_world,

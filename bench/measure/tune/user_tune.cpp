@@ -34,10 +34,11 @@ TuneResult tune(const Workload& workload, const TuneOptions& options) {
   cli::check_option("budget", options.budget.count(), 0.1, 86400);
   cli::BenchSettings settings = cli::settings_of(workload);
   cli::TuneGoal goal;
-  const Ranks& mine = settings.pipeline.ranks.mine;
-  goal.max_workers = options.max_workers > 0
-                         ? options.max_workers
-                         : share_of(read_topology(), mine.local_rank, mine.local_world).cores;
+  const Ranks& ranks = settings.pipeline.ranks.this_process;
+  goal.max_workers =
+      options.max_workers > 0
+          ? options.max_workers
+          : share_of(read_topology(), ranks.local_rank, ranks.local_world).usable_cpus;
   goal.batch_size = settings.pipeline.batch_size;
   goal.tune_batch_size = options.batch_size;
   goal.p99_ms = options.p99_ms;

@@ -67,8 +67,8 @@ class CudaStream final : public Stream {
 /// A GPU, through the CUDA runtime. Host slots are page-locked memory on the NUMA node whose
 /// workers fill them; a child of fork() does not have this memory. Copies run on the copy engine,
 /// conversions in a kernel. `Event::wait` polls the event and never synchronises with the device.
-/// No call disturbs the graph capture of another stream, on any thread. Only `bind_thread` changes
-/// the calling thread's current device.
+/// No call disturbs the graph capture of another stream, on any thread. Only `prepare_thread`
+/// changes the calling thread's current device.
 ///
 /// Any thread can release memory, streams and events without waiting. The CUDA calls that free them
 /// may wait for all work of the GPU, so each GPU has a thread that makes these calls later. If an
@@ -97,7 +97,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<Event> make_timed_event() override;
   /// Makes this GPU the calling thread's current device permanently. Restoring the previous device
   /// after each call would also create a context on device 0, which takes memory.
-  void bind_thread() override;
+  void prepare_thread() override;
   /// Returns the NUMA node of the GPU's PCI slot.
   std::optional<int> numa_node() const override;
   /// Returns NVTX ranges in the domain "millrace", with the batch's number as payload. Nsight

@@ -99,7 +99,7 @@ class DescriptionReader {
         description_.fields.push_back(read_field(field, value, of_field));
       } catch (const Error& error) {
         if (error.code() == ErrorCode::invalid_argument) throw;
-        throw error.at(name_ + ": \"fields." + field + "\": ");
+        throw error.with_context(name_ + ": \"fields." + field + "\": ");
       }
     }
     check_lengths();

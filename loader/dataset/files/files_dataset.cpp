@@ -65,7 +65,7 @@ class FilesDataset final : public Dataset, public std::enable_shared_from_this<F
     return index < size() ? one_line(images_.paths[index]) : Dataset::key(index);
   }
   DatasetFacts facts() const override { return facts_; }
-  std::optional<StoredRecord> stored(std::uint64_t index) const override;
+  std::optional<StoredRecord> stored_record(std::uint64_t index) const override;
   bool has_stored_hints() const override { return hints_ != nullptr; }
   void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const override {
     hint.clear();
@@ -171,7 +171,7 @@ void FilesDataset::prefetch(std::span<const std::uint64_t> indices) const {
   }
 }
 
-std::optional<StoredRecord> FilesDataset::stored(std::uint64_t index) const {
+std::optional<StoredRecord> FilesDataset::stored_record(std::uint64_t index) const {
   if (index >= size()) return {};
   std::string name = file(index);
   struct stat status {};

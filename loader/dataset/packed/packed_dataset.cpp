@@ -35,7 +35,7 @@ class PackedDataset final : public Dataset, public std::enable_shared_from_this<
   void prefetch(std::span<const std::uint64_t> indices) const override;
   std::string key(std::uint64_t index) const override;
   DatasetFacts facts() const override;
-  std::optional<StoredRecord> stored(std::uint64_t index) const override;
+  std::optional<StoredRecord> stored_record(std::uint64_t index) const override;
   bool has_stored_hints() const override { return hints_ != nullptr; }
   void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const override {
     hint.clear();
@@ -144,7 +144,7 @@ DatasetFacts PackedDataset::facts() const {
       .warnings = warnings_};
 }
 
-std::optional<StoredRecord> PackedDataset::stored(std::uint64_t index) const {
+std::optional<StoredRecord> PackedDataset::stored_record(std::uint64_t index) const {
   try {
     if (index >= size()) return {};
     DatasetCursor cursor(*file_);

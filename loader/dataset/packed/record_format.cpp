@@ -147,7 +147,7 @@ Description parse_description(std::string_view json, const std::string& file) {
                 file + " has a damaged description, so it cannot be read; pack it again (" +
                     cut(json_reason(error)) + ")");
   } catch (const Error& error) {
-    throw error.at(file + " cannot be read: ");
+    throw error.with_context(file + " cannot be read: ");
   }
 }
 

@@ -137,7 +137,7 @@ ShardIndex read_shard_index(const fs::path& path) {
   } catch (const nlohmann::json::exception& error) {
     throw refuse(cut(json_reason(error)));
   } catch (const Error& error) {
-    throw error.at(path.string() + ", a list of shards, cannot be read: ");
+    throw error.with_context(path.string() + ", a list of shards, cannot be read: ");
   }
 }
 
@@ -161,7 +161,7 @@ std::shared_ptr<const DatasetFile> open_listed_shard(const fs::path& index, cons
     found_file = DatasetFile::open(path, mapped);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found)
-      throw error.at("a shard of " + index.string() + " is unreadable: ");
+      throw error.with_context("a shard of " + index.string() + " is unreadable: ");
     throw refuse(error.code(),
                  "missing: " + path.string() + " does not exist; put it there, or pack again");
   }

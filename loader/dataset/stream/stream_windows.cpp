@@ -192,7 +192,7 @@ void StreamWindows::note_failure(std::uint64_t epoch) {
   try {
     throw;
   } catch (const Error& error) {
-    failure = std::make_exception_ptr(error.at(where, "read", next_record_));
+    failure = std::make_exception_ptr(error.with_context(where, "read", next_record_));
   } catch (const std::bad_alloc&) {
     failure = std::make_exception_ptr(
         Error(ErrorCode::internal, where + "there is not enough memory", "read", next_record_));

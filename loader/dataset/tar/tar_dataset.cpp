@@ -50,7 +50,7 @@ class TarDataset final : public Dataset, public std::enable_shared_from_this<Tar
   }
   std::string key(std::uint64_t index) const override;
   DatasetFacts facts() const override;
-  std::optional<StoredRecord> stored(std::uint64_t index) const override {
+  std::optional<StoredRecord> stored_record(std::uint64_t index) const override {
     if (index >= size()) return {};
     return StoredRecord{.file = file_.name(), .bytes = sample_bytes(index)};
   }

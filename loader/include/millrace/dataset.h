@@ -165,7 +165,7 @@ class Dataset {
   virtual DatasetFacts facts() const;
   /// Storage location of record `index`; nullopt if it cannot be found. The default returns
   /// nullopt.
-  virtual std::optional<StoredRecord> stored(std::uint64_t index) const;
+  virtual std::optional<StoredRecord> stored_record(std::uint64_t index) const;
 
   /// The datasets that this one joins, in their order; empty by default and for a dataset that
   /// joins none.

@@ -134,7 +134,7 @@ class Device {
   /// need not measure it, which saves work.
   virtual std::unique_ptr<Event> make_timed_event() { return make_event(); }
   /// Prepares the calling thread, one of the pipeline's own, for calls of this device.
-  virtual void bind_thread() {}
+  virtual void prepare_thread() {}
   /// NUMA node (the operating system's number) that the device is attached to; nullopt if the node
   /// is unknown or the device has none.
   virtual std::optional<int> numa_node() const { return std::nullopt; }

@@ -52,8 +52,8 @@ class Error : public std::runtime_error {
 
   /// Returns the same failure with more context: `where` is put before the message, stage and
   /// record are replaced by the given ones, code and reason are kept.
-  Error at(const std::string& where, std::string stage = {},
-           std::optional<std::uint64_t> record = {}) const {
+  Error with_context(const std::string& where, std::string stage = {},
+                     std::optional<std::uint64_t> record = {}) const {
     return {code_, where + what(), std::move(stage), record, reason_};
   }
 

@@ -18,7 +18,7 @@ namespace MILLRACE_API millrace {
 struct MachineIdentity {
   /// `Topology::cpu_model`
   std::string cpu;
-  /// Number of processors that the process may use: `Topology::cores`.
+  /// Number of processors that the process may use: `Topology::usable_cpus`.
   unsigned cores = 0;
   /// Number of NUMA nodes that the process may use: those of `Topology::nodes`.
   std::size_t numa_nodes = 0;

@@ -154,21 +154,21 @@ class Order {
     std::uint64_t epoch_size;
   };
 
-  struct Bucketing {
+  struct BucketData {
     /// Null until the lengths are measured.
     std::shared_ptr<const std::vector<std::uint32_t>> lengths;
     std::string field;
     Buckets buckets;
   };
   struct Bucketed {
-    std::shared_ptr<const Bucketing> how;
+    std::shared_ptr<const BucketData> data;
   };
 
   template <typename Mode>
   bool is_plain() const {
     return std::holds_alternative<Mode>(mode_) && indices_ == nullptr && times_ == 1;
   }
-  static Order checked(Bucketing bucketing);
+  static Order checked(BucketData data);
   static Weights checked(std::vector<double> weights);
   /// Does the same for weights that replace those of this order, which must be `weighted`.
   Weights checked_new(std::vector<double> weights) const;

@@ -83,13 +83,14 @@ struct SlotOptions {
 };
 
 /// Distribution of a run over the processes of a data-parallel trainer. All ranks make their
-/// pipelines with the same options except `mine`.
+/// pipelines with the same options except `this_process`.
 struct RankOptions {
   /// Identity of this process. Each global batch is divided among the ranks in consecutive pieces.
-  Ranks mine{};
-  /// Samples per batch over all ranks, at least `mine.world`. If it is set, `batch_size` is
+  Ranks this_process{};
+  /// Samples per batch over all ranks, at least `this_process.world`. If it is set, `batch_size` is
   /// ignored. The ranks' shares differ by at most one sample. The same number gives the same
-  /// sequence of global batches for any `mine.world`. 0 means mine.world x batch_size.
+  /// sequence of global batches for any `this_process.world`. 0 means this_process.world x
+  /// batch_size.
   std::size_t global_batch_size = 0;
 };
 
@@ -149,7 +150,7 @@ struct PipelineOptions {
   /// set, a device that otherwise does not copy (`HostDevice`) copies batches to separate memory.
   std::optional<Conversion> conversion{};
   /// Runtime whose workers make the samples. If null, the pipeline makes a runtime of its own, with
-  /// the default placement of workers on this rank's share of the host (`ranks.mine`).
+  /// the default placement of workers on this rank's share of the host (`ranks.this_process`).
   std::shared_ptr<Runtime> runtime{};
   /// Name of the run in traces, reports and thread names. A process with several runs may call them
   /// "train" and "eval", for example. Thread names contain the first 8 bytes: "train-upload".

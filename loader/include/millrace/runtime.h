@@ -29,8 +29,8 @@ enum class Numa {
 };
 
 struct RuntimeOptions {
-  /// Number of worker threads over all nodes; 0 = one per usable processor (`Topology::cores`,
-  /// which counts hardware threads), minus `launch_cores`.
+  /// Number of worker threads over all nodes; 0 = one per usable processor
+  /// (`Topology::usable_cpus`, which counts hardware threads), minus `launch_cores`.
   unsigned workers = 0;
   Numa numa = Numa::prefer;
   /// Adapt the number of active workers: each pipeline requests the fewest workers that keep its
@@ -102,7 +102,7 @@ class Runtime {
   /// Services that only pipelines use.
   std::unique_ptr<RuntimeServices> services_;
   std::unique_ptr<const Placement> placement_;
-  std::vector<std::string> unbound_;
+  std::vector<std::string> binding_warnings_;
   std::vector<std::unique_ptr<WorkerPool>> pools_;
 };
 

@@ -31,15 +31,17 @@ struct FieldSpec {
   /// Name of the image field that the device flips horizontally. This field then holds the flags:
   /// uint8, a scalar, 1 = flip the sample's image. The image field must be converted
   /// (`PipelineOptions::conversion`); otherwise the pipeline's constructor throws.
-  std::string flips{};
-  /// Name of the image field that the device changes. If `erases` is set, this field holds the
-  /// numbers of the box that is erased in the image: int32 [8]. If `mixes` is set, it holds the
-  /// numbers with which pairs of images are mixed: int32 [5]. `MixWork` defines these numbers.
-  std::string erases{};
-  std::string mixes{};
+  std::string flipped_image{};
+  /// Name of the image field that the device changes. If `erased_image` is set, this field holds
+  /// the numbers of the box that is erased in the image: int32 [8]. If `mixed_image` is set, it
+  /// holds the numbers with which pairs of images are mixed: int32 [5]. `MixWork` defines these
+  /// numbers.
+  std::string erased_image{};
+  std::string mixed_image{};
   /// Stages that the device runs on this field, in this order, before it erases and mixes images
-  /// (`erases`, `mixes`) and converts them. Workers fill the field with the first stage's input. A
-  /// field with stages must be converted; otherwise the pipeline's constructor throws.
+  /// (`erased_image`, `mixed_image`) and converts them. Workers fill the field with the first
+  /// stage's input. A field with stages must be converted; otherwise the pipeline's constructor
+  /// throws.
   std::vector<std::shared_ptr<const DeviceStage>> device_stages{};
 
   friend bool operator==(const FieldSpec& a, const FieldSpec& b) = default;
@@ -52,8 +54,8 @@ class SampleSpec {
   SampleSpec() = default;
   /// Adds the `NAME.length` field of each variable field at the end. Throws `Error`
   /// (`invalid_argument`) if `fields` is empty, a name is empty or occurs twice, an extent is 0, or
-  /// a field has over 2^40 bytes. Also throws if a variable field is a scalar, or if `flips`,
-  /// `erases` or `mixes` do not name another field.
+  /// a field has over 2^40 bytes. Also throws if a variable field is a scalar, or if
+  /// `flipped_image`, `erased_image` or `mixed_image` do not name another field.
   explicit SampleSpec(std::vector<FieldSpec> fields);
 
   const std::vector<FieldSpec>& fields() const { return fields_; }
@@ -61,7 +63,7 @@ class SampleSpec {
   std::size_t index_of(std::string_view name) const;
   /// Position of the `NAME.length` field of variable field `field`. Throws `Error`
   /// (`invalid_argument`) for a fixed field.
-  std::size_t length_of(std::size_t field) const;
+  std::size_t length_field_of(std::size_t field) const;
   /// Bytes of one sample's fields, without padding.
   std::size_t bytes_per_sample() const;
 

@@ -78,7 +78,7 @@ class Sampler {
   /// epochs.
   Sampler from_epoch(std::uint64_t epoch) const;
 
-  void draw_epoch(std::uint64_t epoch, std::span<std::uint64_t> offsets) const;
+  void offsets_to_records(std::uint64_t epoch, std::span<std::uint64_t> offsets) const;
 
   Order order_;
   std::uint64_t records_;

@@ -68,7 +68,7 @@ struct State {
 
 /// Lists the reasons why a run with the state `now` cannot continue at `then`, one sentence each;
 /// empty if it can. Positions may differ. `transform` is the word for the transform in these
-/// sentences, such as "recipe" (`Transform::fingerprint_of`).
+/// sentences, such as "recipe" (`Transform::name_in_messages`).
 std::vector<std::string> state_differences(const State& then, const State& now,
                                            const std::string& transform = "transform");
 /// Lists the members that were not compared because one of the two states does not have them, one

@@ -52,7 +52,7 @@ struct PciDevice {
   std::optional<int> node{};
   /// Whether threads of this process may launch kernels on it: true for an NVIDIA GPU that its
   /// driver and CUDA_VISIBLE_DEVICES make visible to this process.
-  bool launches = false;
+  bool can_launch_kernels = false;
 };
 
 /// Processors, memory and devices that this process may use, and the limits that apply to it.
@@ -60,7 +60,7 @@ struct Topology {
   /// Nodes with at least one usable processor, in order; at least one.
   std::vector<NumaNode> nodes{};
   /// Number of usable processors over all nodes, at most the control group's quota.
-  unsigned cores = 1;
+  unsigned usable_cpus = 1;
   /// Devices in the order of their addresses, usable or not.
   std::vector<PciDevice> devices{};
 
@@ -71,7 +71,7 @@ struct Topology {
   unsigned affinity_cpus = 0;
   /// Whether the affinities of this process and of its parent differ within the cpuset. If false,
   /// this process has not been bound separately. True if the parent's affinity is unknown.
-  bool bound_apart = true;
+  bool affinity_differs_from_parent = true;
   /// The control group's quota in processors.
   std::optional<double> quota{};
   /// Whether the topology is synthetic, so that threads cannot be bound to its processors.

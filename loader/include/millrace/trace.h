@@ -85,7 +85,7 @@ class Trace {
              std::uint64_t batch = TraceSpan::none, std::uint64_t record = TraceSpan::none);
     /// Declares that the lane's spans are work of the calling thread. Only the first call has an
     /// effect.
-    void runs_here();
+    void set_current_thread();
     /// Sets the value of a counter from `at` on. The lane is then a counter.
     void set(Clock::time_point at, std::int64_t value);
 

@@ -162,7 +162,7 @@ class SampleSource {
   virtual void failed(SampleTask& task) = 0;
   /// Calls `make()` and gives the sample back, with the `Status` or the exception.
   template <typename Make>
-  void end(SampleTask& task, const Make& make) {
+  void make_and_return(SampleTask& task, const Make& make) {
     Status status = Status::ok();
     try {
       status = make();
@@ -225,7 +225,7 @@ class Transform {
   /// Description for the report: for an image transform its recipe, as JSON.
   virtual std::string description() const { return {}; }
   /// Name of the fingerprinted object, used in messages: "recipe" for an image transform.
-  virtual std::string fingerprint_of() const { return "transform"; }
+  virtual std::string name_in_messages() const { return "transform"; }
   /// Transform of whole batches of its samples; null by default. `PipelineOptions::batch_transform`
   /// replaces it. This transform's fingerprint includes that of the batch transform.
   virtual std::shared_ptr<const BatchTransform> batch_transform() const { return nullptr; }

@@ -134,11 +134,11 @@ void read_conversion(const Json& json, const std::string& source, PipelineOption
 }
 
 void read_ranks(const RunMembers& run, const JsonLocation& location, RankOptions& into) {
-  Ranks& mine = into.mine;
-  run.read("world", 1, max_ranks - 1, mine.world);
-  run.read("rank", 0, mine.world - 1, mine.rank);
-  run.read("local_world", 1, mine.world, mine.local_world);
-  run.read("local_rank", 0, mine.local_world - 1, mine.local_rank);
+  Ranks& ranks = into.this_process;
+  run.read("world", 1, max_ranks - 1, ranks.world);
+  run.read("rank", 0, ranks.world - 1, ranks.rank);
+  run.read("local_world", 1, ranks.world, ranks.local_world);
+  run.read("local_rank", 0, ranks.local_world - 1, ranks.local_rank);
   run.read("global_batch_size", 1, max_ranks, into.global_batch_size);
   if (mine.world > 1 && run.find("rank") == nullptr)
     location.fail(location.name("rank") + " is missing, but " + location.name("world") + " is " +

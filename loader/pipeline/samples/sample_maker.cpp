@@ -165,7 +165,8 @@ void SampleMaker::clear_tails(std::byte* slot, std::size_t place) {
   for (std::size_t field = 0; field < spec.fields().size(); ++field) {
     if (!spec.fields()[field].variable) continue;
     std::uint32_t length = 0;
-    std::memcpy(&length, layout_.sample(slot, spec.length_of(field), place).data, sizeof length);
+    std::memcpy(&length, layout_.sample(slot, spec.length_field_of(field), place).data,
+                sizeof length);
     const Tensor whole = layout_.sample(slot, field, place);
     const std::size_t used = whole.bytes() / whole.shape[0] * length;
     std::memset(static_cast<std::byte*>(whole.data) + used, 0, whole.bytes() - used);
@@ -207,7 +208,7 @@ void SampleMaker::rethrow_with_context(const SampleLane& lane) {
   try {
     throw;
   } catch (const Error& error) {
-    throw error.at(where, stage, index);
+    throw error.with_context(where, stage, index);
   } catch (...) {
     throw Error(otherwise, where + text_of_exception(), stage, index);
   }

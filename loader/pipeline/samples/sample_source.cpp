@@ -38,7 +38,7 @@ TransformWorker* WorkerSource::transform() {
     } catch (...) {
       maker_.rethrow_with_context(*first);
     }
-    if (worker_.lane != nullptr) worker_.lane->runs_here();
+    if (worker_.lane != nullptr) worker_.lane->set_current_thread();
     now_ = Clock::now();  // the time to make the worker does not count as reading
   }
   return worker_.transform.get();

@@ -47,7 +47,7 @@ std::optional<std::string> SlotPoison::unwritten(std::span<const Tensor> fields)
     std::size_t used = tensor.bytes();
     if (spec_.fields()[field].variable) {
       std::uint32_t length = 0;
-      std::memcpy(&length, fields[spec_.length_of(field)].data, sizeof length);
+      std::memcpy(&length, fields[spec_.length_field_of(field)].data, sizeof length);
       used = used / tensor.shape[0] * length;
     }
     if (std::optional<std::string> found = unwritten_in(field, tensor, used)) return found;

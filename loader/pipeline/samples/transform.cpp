@@ -36,9 +36,9 @@ Sample::~Sample() {
 }
 
 void Sample::set_length(std::size_t field, std::size_t length) {
-  const std::size_t length_field = spec_->length_of(field);
-  const FieldSpec& told = spec_->fields()[field];
-  if (length > told.shape[0])
+  const std::size_t length_field = spec_->length_field_of(field);
+  const FieldSpec& spec = spec_->fields()[field];
+  if (length > spec.shape[0])
     throw Error(ErrorCode::invalid_argument,
                 "a sample's field \"" + told.name + "\" has length " + std::to_string(length) +
                     "; the sample spec allows " + std::to_string(told.shape[0]));
@@ -140,7 +140,7 @@ std::shared_ptr<const Transform> Transform::fitted_to(const Dataset&) const { re
 
 void TransformWorker::make_interleaved(SampleSource& source) {
   while (SampleTask* task = source.next())
-    source.end(*task, [&] { return make(task->record, task->random, task->sample); });
+    source.make_and_return(*task, [&] { return make(task->record, task->random, task->sample); });
 }
 
 }  // namespace millrace

@@ -90,7 +90,7 @@ void RunMeter::note(Clock::time_point now, const QueueState& state) {
 
 void RunMeter::uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch,
                         std::size_t bytes) {
-  if (lanes_.upload_thread != nullptr) lanes_.upload_thread->runs_here();
+  if (lanes_.upload_thread != nullptr) lanes_.upload_thread->set_current_thread();
   add(lanes_.upload_thread, "upload", begin, end, batch);
   copied_bytes_ += bytes;
 }
@@ -113,7 +113,7 @@ void RunMeter::handed_out(const HandOut& call) {
   starting_ = starting_ && batches_ == 0;
   ++batches_;
   samples_ += call.samples;
-  if (lanes_.trainer != nullptr) lanes_.trainer->runs_here();
+  if (lanes_.trainer != nullptr) lanes_.trainer->set_current_thread();
   if (first_batch_seconds_ == 0) first_batch_seconds_ = seconds_of(call.got - started_);
   if (asked > returned_)
     trainer_.add(asked - returned_ - std::min(micro_batch_waits_, asked - returned_));

@@ -110,7 +110,7 @@ class RunMeter {
     set(lanes_.active_workers, levels_.active_workers, now, active);
   }
   void planned(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
-    if (lanes_.planner != nullptr) lanes_.planner->runs_here();
+    if (lanes_.planner != nullptr) lanes_.planner->set_current_thread();
     add(lanes_.planner, "plan", begin, end, batch);
   }
   /// Adds a wait of the upload thread.

@@ -16,11 +16,11 @@ namespace {
 Schedule::Schedule(std::uint64_t records, const PipelineOptions& options)
     : global_batch_(options.ranks.global_batch_size > 0
                         ? options.ranks.global_batch_size
-                        : std::uint64_t{options.batch_size} * options.ranks.mine.world),
+                        : std::uint64_t{options.batch_size} * options.ranks.this_process.world),
       epochs_(options.epochs),
       last_batch_(options.last_batch),
-      rank_(options.ranks.mine.rank),
-      world_(options.ranks.mine.world) {
+      rank_(options.ranks.this_process.rank),
+      world_(options.ranks.this_process.world) {
   if (world_ == 0) refuse_options("ranks.world is 0; there is at least one rank");
   const std::uint64_t most =
       UINT64_MAX / 2 / world_;  // so that its product with `world_` does not overflow

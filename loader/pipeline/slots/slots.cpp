@@ -78,7 +78,7 @@ void let_go(Slots slots) noexcept {
     kept = std::make_shared<Slots>(std::move(slots));
     std::thread([kept] {
       try {
-        kept->device->bind_thread();
+        kept->device->prepare_thread();
       } catch (...) {
         // A failed device needs no binding.
       }

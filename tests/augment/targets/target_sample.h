@@ -30,7 +30,7 @@ class TargetSample {
     return places_[spec_.index_of(field)].template as<T>();
   }
   std::size_t length(std::string_view field) const {
-    return places_[spec_.length_of(spec_.index_of(field))].template as<std::uint32_t>()[0];
+    return places_[spec_.length_field_of(spec_.index_of(field))].template as<std::uint32_t>()[0];
   }
   /// Returns the values of a field of varying length.
   template <typename T>

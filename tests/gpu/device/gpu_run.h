@@ -59,7 +59,7 @@ struct GpuRun {
  private:
   std::shared_ptr<const Transform> transform(bool device_flips) const {
     FieldSpec flip{"flip", DType::uint8, {}};
-    if (device_flips) flip.flips = "image";
+    if (device_flips) flip.flipped_image = "image";
     SampleSpec spec(
         {{"image", DType::uint8, {height, width, channels}}, {"label", DType::int64, {}}, flip});
     return std::make_shared<FunctionTransform>(

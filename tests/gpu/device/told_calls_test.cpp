@@ -122,7 +122,7 @@ TEST_F(BlockingCalls, ABoundThreadMakesItsContextWhileAStreamIsCaptured) {
   CudaStream captured(0);
   CudaDevice device(1);
   ASSERT_EQ(cudaStreamBeginCapture(captured.handle(), cudaStreamCaptureModeGlobal), cudaSuccess);
-  std::thread([&] { EXPECT_NO_THROW(device.bind_thread()); }).join();
+  std::thread([&] { EXPECT_NO_THROW(device.prepare_thread()); }).join();
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaStreamEndCapture(captured.handle(), &graph), cudaSuccess) << "the capture was lost";
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);

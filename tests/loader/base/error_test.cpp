@@ -34,13 +34,13 @@ TEST(Error, HasItsReasonApart) {
 TEST(Error, IsToldAgainByWhoKnowsWhere) {
   const Error inner(ErrorCode::bad_record, "record 3 of b.lmdb: it is short", "read", 3,
                     "it is short");
-  const Error outer = inner.at("record 13 of both: ", inner.stage(), 13);
+  const Error outer = inner.with_context("record 13 of both: ", inner.stage(), 13);
   EXPECT_EQ(outer.code(), ErrorCode::bad_record);
   EXPECT_STREQ(outer.what(), "record 13 of both: record 3 of b.lmdb: it is short");
   EXPECT_EQ(outer.reason(), "it is short");
   EXPECT_EQ(outer.stage(), "read");
   EXPECT_EQ(outer.record(), 13U);
-  const Error nowhere = inner.at("in all: ");
+  const Error nowhere = inner.with_context("in all: ");
   EXPECT_TRUE(nowhere.stage().empty());
   EXPECT_FALSE(nowhere.record().has_value());
 }

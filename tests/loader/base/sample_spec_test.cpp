@@ -41,8 +41,8 @@ TEST(SampleSpec, AddsALengthForEachVariableFieldAtTheEnd) {
     EXPECT_EQ(spec.fields()[field].shape, Shape());
     EXPECT_FALSE(spec.fields()[field].variable);
   }
-  EXPECT_EQ(spec.length_of(0), 3U);
-  EXPECT_EQ(spec.length_of(2), 4U);
+  EXPECT_EQ(spec.length_field_of(0), 3U);
+  EXPECT_EQ(spec.length_field_of(2), 4U);
   EXPECT_EQ(spec.index_of("words.length"), 4U);
   EXPECT_EQ(spec.bytes_per_sample(), 20U * 4 * 4 + 8 + 7 * 4 + 4 + 4);
 }
@@ -64,7 +64,7 @@ TEST(SampleSpec, HasNoLengthForAFixedField) {
   const SampleSpec spec(
       {{"image", DType::uint8, {4}, false}, {"boxes", DType::float32, {3, 4}, true}});
   for (const std::size_t field : {spec.index_of("image"), spec.index_of("boxes.length")}) try {
-      (void)spec.length_of(field);
+      (void)spec.length_field_of(field);
       ADD_FAILURE() << "a length for fixed field " << field;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
@@ -88,16 +88,18 @@ TEST(SampleSpec, RefusesANameThatItsOwnLengthFieldTakes) {
 TEST(SampleSpec, RefusesFlipsThatCannotBe) {
   const FieldSpec image{"image", DType::uint8, {4, 4, 3}};
   const auto flips_of = [](const char* name, const char* of) {
-    return FieldSpec{.name = name, .dtype = DType::uint8, .shape = {}, .flips = of};
+    return FieldSpec{.name = name, .dtype = DType::uint8, .shape = {}, .flipped_image = of};
   };
-  EXPECT_EQ(SampleSpec({image, flips_of("flip", "image")}).fields()[1].flips, "image");
+  EXPECT_EQ(SampleSpec({image, flips_of("flip", "image")}).fields()[1].flipped_image, "image");
   expect_refused({image, flips_of("flip", "picture")}, "picture");
   expect_refused({image, flips_of("flip", "flip")}, "flip");
   expect_refused({image, flips_of("flip", "image"), flips_of("flop", "image")}, "flop");
-  expect_refused({image, {.name = "flip", .dtype = DType::int32, .shape = {}, .flips = "image"}},
-                 "int32");
-  expect_refused({image, {.name = "flip", .dtype = DType::uint8, .shape = {2}, .flips = "image"}},
-                 "[2]");
+  expect_refused(
+      {image, {.name = "flip", .dtype = DType::int32, .shape = {}, .flipped_image = "image"}},
+      "int32");
+  expect_refused(
+      {image, {.name = "flip", .dtype = DType::uint8, .shape = {2}, .flipped_image = "image"}},
+      "[2]");
 }
 
 TEST(SampleSpec, RefusesAShapeThatLeavesNoRoomForTheBatch) {

@@ -46,9 +46,9 @@ TEST_F(ConcatDataset, NumbersRunOn) {
     expect_record(reader->read(index), index);
     EXPECT_EQ(all->key(index), stored_path(index));
   }
-  EXPECT_EQ(all->stored(21)->file, second_->name());
-  EXPECT_EQ(all->stored(21)->checksum, second_->stored(1)->checksum);
-  EXPECT_FALSE(all->stored(35));
+  EXPECT_EQ(all->stored_record(21)->file, second_->name());
+  EXPECT_EQ(all->stored_record(21)->checksum, second_->stored_record(1)->checksum);
+  EXPECT_FALSE(all->stored_record(35));
   EXPECT_EQ(all->key(35), "record 35");
 }
 

@@ -40,11 +40,13 @@ struct ImageRun {
   PipelineOptions options;
 
   std::shared_ptr<FunctionTransform> transform() const {
-    SampleSpec spec(
-        {{"label", DType::int64, {}},
-         {"image", DType::uint8, {height, width, channels}},
-         {.name = "flip", .dtype = DType::uint8, .shape = {}, .flips = flips ? "image" : ""},
-         {"boxes", DType::float32, {3, 2}, true}});
+    SampleSpec spec({{"label", DType::int64, {}},
+                     {"image", DType::uint8, {height, width, channels}},
+                     {.name = "flip",
+                      .dtype = DType::uint8,
+                      .shape = {},
+                      .flipped_image = flips ? "image" : ""},
+                     {"boxes", DType::float32, {3, 2}, true}});
     return std::make_shared<FunctionTransform>(
         std::move(spec), [](const Record& record, Random& random, Sample& sample) {
           const std::uint64_t draw = random.bits64();

@@ -128,10 +128,10 @@ TEST_F(OptionsFile, RunSaysWhatElseIsToBeRun) {
   EXPECT_EQ(options.slots.read_ahead, 0u);
   EXPECT_EQ(options.slots.nodes, Nodes::all);
   EXPECT_TRUE(options.slots.epoch_break);
-  EXPECT_EQ(options.ranks.mine.rank, 1u);
-  EXPECT_EQ(options.ranks.mine.world, 4u);
-  EXPECT_EQ(options.ranks.mine.local_rank, 1u);
-  EXPECT_EQ(options.ranks.mine.local_world, 2u);
+  EXPECT_EQ(options.ranks.this_process.rank, 1u);
+  EXPECT_EQ(options.ranks.this_process.world, 4u);
+  EXPECT_EQ(options.ranks.this_process.local_rank, 1u);
+  EXPECT_EQ(options.ranks.this_process.local_world, 2u);
   EXPECT_EQ(options.ranks.global_batch_size, 30u);
   EXPECT_TRUE(options.resume.anyway);
   EXPECT_EQ(options.debug.stop_timeout, std::chrono::milliseconds(250));
@@ -251,7 +251,7 @@ TEST_F(OptionsFile, OnlyWhatTheFileSaysOfTheMachineIsCompared) {
 TEST_F(OptionsFile, KnowsThisMachine) {
   const MachineIdentity machine = identify_machine();
   EXPECT_NE(machine.cpu, "");
-  EXPECT_EQ(machine.cores, read_topology().cores);
+  EXPECT_EQ(machine.cores, read_topology().usable_cpus);
   EXPECT_GE(machine.numa_nodes, 1u);
   EXPECT_GT(machine.memory_bytes, std::uint64_t{1} << 26U);
 }

@@ -385,7 +385,7 @@ TEST(PipelineConversions, FlipsThatNoConversionMakesAreRefused) {
   const auto two = std::make_shared<testing::FunctionTransform>(
       SampleSpec({{"image", DType::uint8, {5, 7, 3}},
                   {"mask", DType::uint8, {5, 7, 1}},
-                  {.name = "flip", .dtype = DType::uint8, .shape = {}, .flips = "image"}}),
+                  {.name = "flip", .dtype = DType::uint8, .shape = {}, .flipped_image = "image"}}),
       [](const Record&, Random&, Sample&) { return Status::ok(); });
   run.options.conversion = Conversion{.field = "mask"};
   EXPECT_THAT(error_of([&] { (void)Pipeline(run.dataset, two, run.device, run.options); }).what(),

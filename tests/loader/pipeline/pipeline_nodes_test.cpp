@@ -43,7 +43,7 @@ Topology made_up(const std::vector<int>& numbers) {
   std::vector<int> cpus;
   for (const NumaNode& node : real) cpus.insert(cpus.end(), node.cpus.begin(), node.cpus.end());
   Topology topology;
-  topology.cores = static_cast<unsigned>(numbers.size());
+  topology.usable_cpus = static_cast<unsigned>(numbers.size());
   for (std::size_t node = 0; node < numbers.size(); ++node)
     topology.nodes.push_back({.number = numbers[node], .cpus = {cpus[node % cpus.size()]}});
   return topology;
@@ -219,7 +219,7 @@ TEST(PipelineNodes, TheReportTellsWhereTheMemoryLies) {
   const int none = 1000;  // this node does not exist: its memory cannot lie on it
   SmallRun run(40);
   run.options.runtime = make_runtime(
-      {.workers = 2, .topology = Topology{.nodes = {real, {none, real.cpus}}, .cores = 2}});
+      {.workers = 2, .topology = Topology{.nodes = {real, {none, real.cpus}}, .usable_cpus = 2}});
   Pipeline pipeline = run.pipeline();
   const Report report = pipeline.report();
   ASSERT_EQ(report.nodes.size(), 2U);
@@ -327,7 +327,7 @@ TEST(Runtime, RefusesATopologyWithoutNodesOrCores) {
   EXPECT_THAT(error_of([] { Runtime runtime({.topology = Topology{}}); }).what(),
               HasSubstr("at least one"));
   EXPECT_THAT(error_of([] {
-                Runtime runtime({.topology = Topology{.nodes = {{0, {0}}}, .cores = 0}});
+                Runtime runtime({.topology = Topology{.nodes = {{0, {0}}}, .usable_cpus = 0}});
               }).what(),
               HasSubstr("at least one"));
 }

@@ -30,7 +30,7 @@ Topology machine_of(unsigned nodes, unsigned cores) {
 /// Lets a machine's process have `quota` processors' time.
 Topology with_quota(Topology machine, double quota, unsigned cores) {
   machine.quota = quota;
-  machine.cores = cores;
+  machine.usable_cpus = cores;
   return machine;
 }
 
@@ -40,7 +40,7 @@ Topology with_gpus(Topology machine, const std::vector<int>& nodes) {
     machine.devices.push_back(
         {.address = "0000:4" + std::to_string(machine.devices.size()) + ":00.0",
          .node = node,
-         .launches = true});
+         .can_launch_kernels = true});
   return machine;
 }
 
@@ -63,7 +63,7 @@ TEST(Placement, HasAWorkerPerProcessor) {
 }
 
 TEST(Placement, FollowsUnevenNodes) {
-  const Topology uneven{.nodes = {{0, {0, 1}}, {3, {2, 3, 4, 5, 6, 7}}}, .cores = 8};
+  const Topology uneven{.nodes = {{0, {0, 1}}, {3, {2, 3, 4, 5, 6, 7}}}, .usable_cpus = 8};
   EXPECT_THAT(place_workers(uneven).workers, ElementsAre(2, 6));
   EXPECT_THAT(place_workers(uneven, {.workers = 4}).workers, ElementsAre(1, 3));
   EXPECT_THAT(place_workers(uneven, {.workers = 1}).workers, ElementsAre(0, 1));
@@ -106,7 +106,7 @@ TEST(Placement, LeavesAProcessorOfEachGpusNodeFree) {
 }
 
 TEST(Placement, TakesTheProcessorElsewhereWhereTheGpusNodeHasNoneToSpare) {
-  const Topology machine{.nodes = {{0, {0, 1, 2}}, {1, {3}}}, .cores = 4};
+  const Topology machine{.nodes = {{0, {0, 1, 2}}, {1, {3}}}, .usable_cpus = 4};
   EXPECT_THAT(place_workers(with_gpus(machine, {1})).workers, ElementsAre(2, 1));
   EXPECT_THAT(place_workers(with_gpus(machine, {7})).workers, ElementsAre(2, 1))
       << "a node without usable processors";
@@ -123,7 +123,7 @@ TEST(Placement, LeavesNothingFreeWithFewerThanFourCoresOrNoGpuThatLaunches) {
               ElementsAre(3));
   EXPECT_THAT(place_workers(with_gpus(machine_of(1, 4), {0})).workers, ElementsAre(3));
   Topology display = with_gpus(machine_of(1, 4), {0});
-  display.devices[0].launches = false;
+  display.devices[0].can_launch_kernels = false;
   EXPECT_THAT(place_workers(display).workers, ElementsAre(4));
 }
 
@@ -155,7 +155,7 @@ TEST(Share, RanksTakeAllProcessorsOnceEach) {
       for (unsigned rank = 0; rank < ranks; ++rank) {
         const Topology share = share_of(machine, rank, ranks);
         const std::vector<int> cpus = cpus_of(share);
-        EXPECT_EQ(share.cores, cpus.size());
+        EXPECT_EQ(share.usable_cpus, cpus.size());
         sizes.insert(cpus.size());
         taken.insert(taken.end(), cpus.begin(), cpus.end());
       }
@@ -175,7 +175,7 @@ TEST(Share, RanksSitOnFewNodes) {
 TEST(Share, RanksDoNotShareAPhysicalCore) {
   // Hardware threads are often numbered like this: 0 and 4 share a core.
   const Topology machine{.nodes = {{0, {0, 1, 2, 3, 4, 5, 6, 7}, {{0, 4}, {1, 5}, {2, 6}, {3, 7}}}},
-                         .cores = 8};
+                         .usable_cpus = 8};
   const Topology share = share_of(machine, 1, 4);
   EXPECT_THAT(share.nodes[0].cpus, ElementsAre(1, 5));
   EXPECT_THAT(share.nodes[0].physical_cores, ElementsAre(ElementsAre(1, 5)));
@@ -212,7 +212,7 @@ TEST(Share, MoreRanksThanProcessorsHaveOneEachAndAWarning) {
 
 TEST(Share, ARankThatItsLauncherHasBoundKeepsItsProcessors) {
   Topology machine{.nodes = {{1, {8, 9, 10, 11}}},
-                   .cores = 4,
+                   .usable_cpus = 4,
                    .machine_cpus = 16,
                    .cpuset_cpus = 16,
                    .affinity_cpus = 4};
@@ -231,7 +231,7 @@ TEST(Share, RanksThatWereBoundTogetherDivideWhatTheyWereBoundTo) {
   // Four ranks, each with the same half of the machine, so these processors cannot be the rank's
   // own.
   const Topology machine{.nodes = {{0, {0, 1, 2, 3, 4, 5, 6, 7}}},
-                         .cores = 8,
+                         .usable_cpus = 8,
                          .machine_cpus = 16,
                          .cpuset_cpus = 16,
                          .affinity_cpus = 8};
@@ -242,11 +242,11 @@ TEST(Share, RanksWithTheirParentsProcessorsDivideThem) {
   // Two ranks, started by a process that was confined to this half of the machine. So few
   // processors could be each rank's own, but are not.
   const Topology machine{.nodes = {{0, {0, 1, 2, 3, 4, 5, 6, 7}}},
-                         .cores = 8,
+                         .usable_cpus = 8,
                          .machine_cpus = 16,
                          .cpuset_cpus = 16,
                          .affinity_cpus = 8,
-                         .bound_apart = false};
+                         .affinity_differs_from_parent = false};
   EXPECT_THAT(cpus_of(share_of(machine, 0, 2)), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(cpus_of(share_of(machine, 1, 2)), ElementsAre(4, 5, 6, 7));
 }
@@ -276,9 +276,9 @@ TEST(Share, ARankSitsOnItsGpusNode) {
 
 TEST(Share, GpusThatAreShownToARankAloneAreItsOwn) {
   Topology machine = with_gpus(machine_of(2, 16), {0, 0, 0, 0, 1, 1, 1, 1});
-  for (std::size_t gpu = 2; gpu < 8; ++gpu) machine.devices[gpu].launches = false;
+  for (std::size_t gpu = 2; gpu < 8; ++gpu) machine.devices[gpu].can_launch_kernels = false;
   EXPECT_EQ(place_workers(machine, {.local_rank = 3, .local_world = 4}).launch_cores, 2U);
-  for (std::size_t gpu = 2; gpu < 4; ++gpu) machine.devices[gpu].launches = true;
+  for (std::size_t gpu = 2; gpu < 4; ++gpu) machine.devices[gpu].can_launch_kernels = true;
   EXPECT_EQ(place_workers(machine, {.local_rank = 3, .local_world = 4}).launch_cores, 1U)
       << "four for four ranks are divided";
 }

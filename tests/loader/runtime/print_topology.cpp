@@ -9,5 +9,5 @@ int main() {
   const millrace::Topology topology = millrace::read_topology();
   std::size_t cpus = 0;
   for (const millrace::NumaNode& node : topology.nodes) cpus += node.cpus.size();
-  std::printf("%u %zu %u\n", topology.cores, cpus, millrace::Runtime().workers());
+  std::printf("%u %zu %u\n", topology.usable_cpus, cpus, millrace::Runtime().workers());
 }

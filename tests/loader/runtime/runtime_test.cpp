@@ -34,11 +34,11 @@ Topology made_up(unsigned nodes) {
 }
 
 /// Processors that do not exist, as if they were this machine's.
-Topology impossible() { return {.nodes = {{4, {100000, 100001}}}, .cores = 2}; }
+Topology impossible() { return {.nodes = {{4, {100000, 100001}}}, .usable_cpus = 2}; }
 
 TEST(Runtime, HasAWorkerPerCoreByDefault) {
   const auto runtime = make_runtime({.launch_cores = 0});
-  EXPECT_EQ(runtime->workers(), runtime->topology().cores);
+  EXPECT_EQ(runtime->workers(), runtime->topology().usable_cpus);
   EXPECT_EQ(runtime->concurrency(), runtime->workers());
   EXPECT_GE(runtime->pools().size(), 1U);
   EXPECT_LE(runtime->pools().size(), runtime->topology().nodes.size());
@@ -120,7 +120,7 @@ TEST(Runtime, TakesItsRanksShareAlone) {
 
 TEST(Runtime, SaysWhatIsLeftFreeForLaunches) {
   Topology machine = made_up(4);
-  machine.devices = {{.address = "0000:41:00.0", .node = 2, .launches = true}};
+  machine.devices = {{.address = "0000:41:00.0", .node = 2, .can_launch_kernels = true}};
   const Runtime runtime({.topology = machine});
   EXPECT_EQ(runtime.workers(), 3U);
   EXPECT_EQ(runtime.launch_cores(), 1U);
@@ -168,7 +168,7 @@ TEST(Runtime, IsBoundWhereThatIsRequired) {
 }
 
 TEST(Runtime, WarnsOfMoreWorkersThanCores) {
-  const unsigned cores = read_topology().cores;
+  const unsigned cores = read_topology().usable_cpus;
   EXPECT_THAT(Runtime({.workers = cores, .numa = Numa::off}).warnings(), IsEmpty());
   EXPECT_THAT(Runtime({.workers = cores + 1, .numa = Numa::off}).warnings(),
               ElementsAre(HasSubstr("oversubscribed: " + std::to_string(cores + 1) +
@@ -176,7 +176,7 @@ TEST(Runtime, WarnsOfMoreWorkersThanCores) {
 }
 
 TEST(Runtime, WarnsOfWorkersOfOtherRuntimes) {
-  const unsigned cores = read_topology().cores;
+  const unsigned cores = read_topology().usable_cpus;
   const Runtime first({.workers = cores, .numa = Numa::off});
   EXPECT_THAT(first.warnings(), IsEmpty());
   {

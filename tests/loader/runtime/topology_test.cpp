@@ -54,8 +54,8 @@ TEST(Topology, HasUsableNodesAndCores) {
   EXPECT_TRUE(
       std::is_sorted(topology.nodes.begin(), topology.nodes.end(),
                      [](const NumaNode& a, const NumaNode& b) { return a.number < b.number; }));
-  EXPECT_GE(topology.cores, 1U);
-  EXPECT_LE(topology.cores, count);
+  EXPECT_GE(topology.usable_cpus, 1U);
+  EXPECT_LE(topology.usable_cpus, count);
   const std::vector<int> own = own_cpus();
   EXPECT_TRUE(std::includes(own.begin(), own.end(), cpus.begin(), cpus.end()))
       << "a processor that is not ours";
@@ -146,7 +146,7 @@ TEST(SyntheticTopology, HasTheNodesThatAreDescribed) {
     const Topology topology = synthetic_topology("pack:" + std::to_string(nodes) +
                                                  " [numa(memory=1GB)] l3:1(size=32MB) core:4 pu:2");
     EXPECT_TRUE(topology.synthetic);
-    EXPECT_EQ(topology.cores, 8 * nodes);
+    EXPECT_EQ(topology.usable_cpus, 8 * nodes);
     EXPECT_EQ(topology.machine_cpus, 8 * nodes);
     ASSERT_EQ(topology.nodes.size(), nodes);
     for (unsigned number = 0; number < nodes; ++number) {
@@ -332,10 +332,10 @@ TEST(PciDevices, AreTheGpusAndNicsWithTheirNodes) {
 
   EXPECT_EQ(devices[0].kind, PciDevice::Kind::gpu);
   EXPECT_EQ(devices[0].name, "1a03:2335");
-  EXPECT_FALSE(devices[0].launches);
+  EXPECT_FALSE(devices[0].can_launch_kernels);
   EXPECT_EQ(devices[1].address, "0000:41:00.0");
   EXPECT_EQ(devices[1].node, 1);
-  EXPECT_TRUE(devices[1].launches);
+  EXPECT_TRUE(devices[1].can_launch_kernels);
   EXPECT_EQ(devices[2].kind, PciDevice::Kind::nic);
   EXPECT_EQ(devices[2].name, "eth2, mlx5_0");
   EXPECT_EQ(devices[3].name, "eth0");
@@ -350,8 +350,8 @@ TEST(PciDevices, LaunchWhereTheDriverShowsThem) {
              "Model: \t\t NVIDIA H200\nIRQ:   \t\t 5\n");
   const std::vector<PciDevice> devices = read_pci_devices(root.path(), nullptr);
   ASSERT_THAT(devices, SizeIs(2));
-  EXPECT_FALSE(devices[0].launches);
-  EXPECT_TRUE(devices[1].launches);
+  EXPECT_FALSE(devices[0].can_launch_kernels);
+  EXPECT_TRUE(devices[1].can_launch_kernels);
   EXPECT_EQ(devices[1].name, "NVIDIA H200");
 }
 
@@ -367,7 +367,7 @@ TEST(PciDevices, LaunchWhereCudaIsToldToSeeThem) {
   const auto seen = [&](const char* visible) {
     std::string launching;
     for (const PciDevice& device : read_pci_devices(root.path(), visible))
-      if (device.launches) launching += device.address[5];
+      if (device.can_launch_kernels) launching += device.address[5];
     return launching;
   };
   EXPECT_EQ(seen(nullptr), "456");

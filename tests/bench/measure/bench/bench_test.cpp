@@ -74,7 +74,7 @@ TEST_F(Bench, PrintsATableThatEndsWithTheVerdict) {
 
 TEST_F(Bench, WarnsOfMoreWorkersThanCores) {
   const fs::path file = folder_ / "result.json";
-  const std::string many = std::to_string(read_topology().cores + 1);
+  const std::string many = std::to_string(read_topology().usable_cpus + 1);
   const Result result = bench({"--batches", "2", "--warmup", "0", "--batch-size", "4", "--size",
                                "32", "--workers", many, "--json", file.string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -43,7 +43,7 @@ TEST(TopologyCommand, TellsOfThisMachine) {
                                 HasSubstr("\nbecause\n"), Not(HasSubstr("oversubscribed"))));
   const Json json = topology_json({});
   const Topology here = read_topology();
-  EXPECT_EQ(json.at("cores"), here.cores);
+  EXPECT_EQ(json.at("cores"), here.usable_cpus);
   EXPECT_EQ(json.at("nodes").size(), here.nodes.size());
   EXPECT_EQ(json.at("nodes")[0].at("cpus"), here.nodes[0].cpus);
   EXPECT_EQ(json.at("gpus").size() + json.at("nics").size(), here.devices.size());

@@ -82,7 +82,7 @@ TEST_F(Tune, WritesOptionsThatTheLibraryAndTheBenchRead) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const LoadedOptions loaded = load_options(config_);
   EXPECT_GE(loaded.workers, 1u);
-  EXPECT_LE(loaded.workers, read_topology().cores);
+  EXPECT_LE(loaded.workers, read_topology().usable_cpus);
   EXPECT_EQ(loaded.pipeline.batch_size, 4u);
   EXPECT_THAT(loaded.machine_differences, IsEmpty());
   EXPECT_THAT(loaded.why, HasSubstr("the step of 20 ms"));

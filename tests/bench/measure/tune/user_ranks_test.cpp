@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 class UserRanks : public ::testing::Test {
  protected:
   void SetUp() override {
-    cores_ = read_topology().cores;
+    cores_ = read_topology().usable_cpus;
     if (cores_ == 1) GTEST_SKIP() << "there is only one processor";
   }
 
@@ -34,7 +34,7 @@ class UserRanks : public ::testing::Test {
     own_.dataset = std::make_shared<testing::MemoryDataset>(
         std::max<std::uint64_t>(own_.dataset->size(), cores_ * UserWorkload::batch_size));
     measure::Workload workload = own_.workload(std::make_shared<HostDevice>());
-    workload.pipeline.ranks.mine = {
+    workload.pipeline.ranks.this_process = {
         .rank = 1, .world = cores_, .local_rank = 1, .local_world = cores_};
     return workload;
   }

@@ -258,8 +258,8 @@ TEST_P(LostBytesOfAFile, NeedNoMap) {
     expect_record(second->read(step % records_of_file), step % records_of_file);
     expect_record(record, step * 23 % records_of_file);
     EXPECT_EQ(dataset->key(step % records_of_file), stored_path(step % records_of_file));
-    EXPECT_EQ(dataset->stored(step % records_of_file)->checksum,
-              mapped->stored(step % records_of_file)->checksum);
+    EXPECT_EQ(dataset->stored_record(step % records_of_file)->checksum,
+              mapped->stored_record(step % records_of_file)->checksum);
   }
 }
 

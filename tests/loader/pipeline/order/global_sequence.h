@@ -23,7 +23,7 @@ inline std::vector<BatchContents> global_sequence(SmallRun run, std::uint32_t wo
   std::vector<BatchContents> global;
   run.options.resume.from = resume;
   for (std::uint32_t rank = 0; rank < world; ++rank) {
-    run.options.ranks.mine = {.rank = rank, .world = world};
+    run.options.ranks.this_process = {.rank = rank, .world = world};
     Pipeline pipeline = run.pipeline();
     const std::vector<BatchContents> local = take(pipeline, most);
     if (rank == 0) {

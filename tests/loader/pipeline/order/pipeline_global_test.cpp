@@ -85,7 +85,7 @@ TEST(GlobalSequence, IsTheSameForAnyWorldAtTheEndsOfEpochs) {
 TEST(GlobalSequence, RanksMayBeFewerThanTheLastBatchsSamplesOrMore) {
   SmallRun run(17);
   run.options.ranks.global_batch_size = 8;
-  run.options.ranks.mine = {.rank = 2, .world = 4};
+  run.options.ranks.this_process = {.rank = 2, .world = 4};
   Pipeline pipeline = run.pipeline();
   const std::vector<BatchContents> batches = take(pipeline);
   ASSERT_EQ(batches.size(), 3U);
@@ -99,7 +99,7 @@ TEST(GlobalSequence, SlotsHoldTheLargestShareAlone) {
   SmallRun run(40);
   run.options.batch_size = 1'000'000;
   run.options.ranks.global_batch_size = 10;
-  run.options.ranks.mine = {.rank = 0, .world = 3};
+  run.options.ranks.this_process = {.rank = 0, .world = 3};
   run.options.slots.prefetch = 1;
   Pipeline pipeline = run.pipeline();
   EXPECT_LT(pipeline.report().memory.pinned_bytes, 10'000U) << "batch_size is not looked at";
@@ -107,7 +107,7 @@ TEST(GlobalSequence, SlotsHoldTheLargestShareAlone) {
   EXPECT_THAT(error_of([&] { (void)run.pipeline(); }).what(),
               HasSubstr("micro_batches is 5, more than the batch's 4 samples"));
   run.options.slots.micro_batches = 1;
-  run.options.ranks.mine.world = 11;
+  run.options.ranks.this_process.world = 11;
   EXPECT_THAT(error_of([&] { (void)run.pipeline(); }).what(), HasSubstr("global_batch_size is 10"));
 }
 
@@ -116,7 +116,7 @@ TEST(GlobalSequence, SizesThatCannotBeCountedAreRefused) {
     SmallRun run(40);
     run.options.batch_size = batch_size;
     run.options.ranks.global_batch_size = global_batch_size;
-    run.options.ranks.mine.world = 2;
+    run.options.ranks.this_process.world = 2;
     return std::string(error_of([&] { (void)run.pipeline(); }).what());
   };
   EXPECT_THAT(refusal(std::size_t{1} << 63, 0), HasSubstr("batch_size is 9223372036854775808"));
@@ -127,10 +127,10 @@ TEST(GlobalSequence, SizesThatCannotBeCountedAreRefused) {
 
 TEST(GlobalSequence, ARuntimeOfThePipelinesOwnIsItsRanksShareOfTheHost) {
   SmallRun run(40);
-  run.options.ranks.mine = {.rank = 0, .world = 2, .local_rank = 0, .local_world = 2};
+  run.options.ranks.this_process = {.rank = 0, .world = 2, .local_rank = 0, .local_world = 2};
   Pipeline pipeline = run.pipeline();
   const Topology machine = read_topology();
-  EXPECT_EQ(pipeline.report().cores, share_of(machine, 0, 2).cores);
+  EXPECT_EQ(pipeline.report().cores, share_of(machine, 0, 2).usable_cpus);
   EXPECT_EQ(pipeline.report().workers,
             place_workers(machine, {.local_rank = 0, .local_world = 2}).total_workers());
 }
@@ -211,7 +211,7 @@ TEST(ResumeState, FitsItsOwnRunOnOtherRanks) {
   run.options.resume.from = state_of_a_run();
   EXPECT_EQ(run.pipeline().next().number(), 1U);
   run.options.batch_size = 4;
-  run.options.ranks.mine.world = 2;
+  run.options.ranks.this_process.world = 2;
   EXPECT_EQ(run.pipeline().next().number(), 1U);
 }
 
@@ -298,7 +298,7 @@ TEST(PipelineGlobal, TellsHowManyBatchesThereAre) {
       SmallRun run(27);
       run.options.last_batch = last_batch;
       run.options.epochs = 2;
-      run.options.ranks = {.mine = {.rank = rank, .world = 2}, .global_batch_size = 8};
+      run.options.ranks = {.this_process = {.rank = rank, .world = 2}, .global_batch_size = 8};
       Pipeline pipeline = run.pipeline();
       EXPECT_EQ(pipeline.batches_per_epoch(), batches);
       ASSERT_EQ(pipeline.total_batches(), 2 * batches);

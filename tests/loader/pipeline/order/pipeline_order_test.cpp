@@ -186,7 +186,7 @@ TEST(PipelineLastBatch, DropOfAllIsRefused) {
   EXPECT_THAT(error.what(), HasSubstr("last_batch"));
   run = SmallRun(20);
   run.options.last_batch = LastBatch::drop;
-  run.options.ranks.mine.world = 3;
+  run.options.ranks.this_process.world = 3;
   EXPECT_EQ(error_of([&] { (void)run.pipeline(); }).code(), ErrorCode::invalid_argument);
 }
 
@@ -250,9 +250,9 @@ TEST(PipelineOptions, NamesTheOptionThatIsWrong) {
               HasSubstr("device_slots"));
   EXPECT_THAT(refusal([](PipelineOptions& options) { options.slots.micro_batches = 0; }),
               HasSubstr("micro_batches"));
-  EXPECT_THAT(refusal([](PipelineOptions& options) { options.ranks.mine.world = 0; }),
+  EXPECT_THAT(refusal([](PipelineOptions& options) { options.ranks.this_process.world = 0; }),
               HasSubstr("world"));
-  EXPECT_THAT(refusal([](PipelineOptions& options) { options.ranks.mine.rank = 1; }),
+  EXPECT_THAT(refusal([](PipelineOptions& options) { options.ranks.this_process.rank = 1; }),
               HasSubstr("rank"));
 }
 

@@ -93,8 +93,8 @@ TEST_P(PipelineRanks, DealTheGlobalBatchesInConsecutivePieces) {
     SmallRun run = uneven_run(ranks.records, rank % 2 == 1);
     run.options.batch_size = batch_size;
     run.options.epochs = 2;
-    run.options.ranks.mine.world = ranks.world;
-    run.options.ranks.mine.rank = rank;
+    run.options.ranks.this_process.world = ranks.world;
+    run.options.ranks.this_process.rank = rank;
     run.options.last_batch = ranks.last_batch;
     Pipeline pipeline = run.pipeline();
     of_rank.push_back(take(pipeline));

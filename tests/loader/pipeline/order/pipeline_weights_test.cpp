@@ -312,7 +312,7 @@ TEST(PipelineWeights, RanksThatCallAtTheSameBatchStayTogether) {
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     SmallRun run = weighted_run();
     run.workers(1 + 2 * rank);
-    run.options.ranks = {.mine = {.rank = rank, .world = 2}, .global_batch_size = 8};
+    run.options.ranks = {.this_process = {.rank = rank, .world = 2}, .global_batch_size = 8};
     of_rank.push_back(changed_run(run));
     ASSERT_EQ(of_rank.back().size(), reference.size());
   }

@@ -96,7 +96,7 @@ TEST(PipelineStreamResume, ReadsOverMoreThanItsMemoryFromTheBeginning) {
 TEST(PipelineStreamResume, OnAnotherNumberOfRanks) {
   const auto run_of = [](std::uint32_t rank, std::uint32_t world) {
     StreamRun run = new_run(LastBatch::partial, false);
-    run.options.ranks = {.mine = {.rank = rank, .world = world}, .global_batch_size = 10};
+    run.options.ranks = {.this_process = {.rank = rank, .world = world}, .global_batch_size = 10};
     return run;
   };
   Pipeline whole = run_of(0, 1).pipeline();

@@ -256,7 +256,7 @@ TEST(PipelineStream, RanksDealEachGlobalBatch) {
     const auto run_of = [&](std::uint32_t rank, std::uint32_t world) {
       StreamRun run(101);
       run.options.last_batch = last_batch;
-      run.options.ranks = {.mine = {.rank = rank, .world = world}, .global_batch_size = 10};
+      run.options.ranks = {.this_process = {.rank = rank, .world = world}, .global_batch_size = 10};
       Pipeline pipeline = run.pipeline();
       return take(pipeline);
     };

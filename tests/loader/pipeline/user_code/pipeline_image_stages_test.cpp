@@ -92,15 +92,15 @@ class PipelineImageStages : public ::testing::Test {
                       .dtype = DType::uint8,
                       .shape = {image_height, image_width, 3},
                       .device_stages = std::move(stages)},
-                     {.name = "flip", .dtype = DType::uint8, .shape = {}, .flips = "image"},
+                     {.name = "flip", .dtype = DType::uint8, .shape = {}, .flipped_image = "image"},
                      {.name = "erase",
                       .dtype = DType::int32,
                       .shape = {MixWork::erase_numbers},
-                      .erases = works.erases ? "image" : ""},
+                      .erased_image = works.erases ? "image" : ""},
                      {.name = "mix",
                       .dtype = DType::int32,
                       .shape = {MixWork::mix_numbers},
-                      .mixes = works.mixes ? "image" : ""}});
+                      .mixed_image = works.mixes ? "image" : ""}});
     return std::make_shared<testing::FunctionTransform>(
         std::move(spec), [](const Record&, Random& random, Sample& sample) {
           for (std::uint8_t& value : sample["image"].as<std::uint8_t>())

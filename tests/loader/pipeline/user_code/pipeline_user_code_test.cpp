@@ -246,7 +246,7 @@ TEST(PipelineUserCode, AFieldThatARecordHasNotIsABadRecord) {
 
 TEST(PipelineUserCode, ContradictingLaunchersAreInTheReport) {
   SmallRun run(80);
-  run.options.ranks.mine.warnings = {"two launchers"};
+  run.options.ranks.this_process.warnings = {"two launchers"};
   Pipeline pipeline = run.pipeline();
   EXPECT_THAT(pipeline.report().warnings, Contains("two launchers"));
 }
