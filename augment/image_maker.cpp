@@ -261,7 +261,7 @@ Status ImageMaker::finish_image() {
   if (!decoded.is_ok()) return decoded;
 
   if (!is_main()) return Status::ok();
-  if (const auto index = decoder_->new_index(); !index.empty()) sample_->keep_hint(index);
+  if (const auto index = decoder_->extended_index(); !index.empty()) sample_->keep_hint(index);
   sample_->set_decoder_name(decoder_->header().decoder);
   return Status::ok();
 }

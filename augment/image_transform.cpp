@@ -46,7 +46,7 @@ CacheablePrefix cacheable_prefix_of(const Recipe& recipe, const DecodeLimits& li
   geometry.decode_on = DecodeOn::worker;
   geometry.targets = Recipe().targets;
   std::erase_if(geometry.ops, [](const Operation& op) {
-    return dynamic_cast<const GeometricOperation*>(&op.held()) == nullptr;
+    return dynamic_cast<const GeometricOperation*>(&op.implementation()) == nullptr;
   });
   std::string decides = geometry.to_json();
   // An image beyond a limit is bad. It must not be found in the cache of a transform with other

@@ -363,8 +363,8 @@ class ParameterChecker final : public Parameters {
       refuse_parameter(source_,
                        '"' + std::string(key) + "\" is empty, must name at least one operation");
     for (std::size_t number = 0; number < value.size(); ++number) {
-      const std::string place =
-          source_ + ": " + member_place(key, number) + " (" + value[number].held().name() + ")";
+      const std::string place = source_ + ": " + member_place(key, number) + " (" +
+                                value[number].implementation().name() + ")";
       if (const char* problem = nesting_problem(value[number]); problem != nullptr)
         refuse_parameter(place, problem);
       check_operation(value[number], place);

@@ -16,7 +16,7 @@ namespace millrace {
 
 void check_operation(const Operation& operation, const std::string& place) {
   ParameterChecker checker(place);
-  operation.held().describe(checker);
+  operation.implementation().describe(checker);
 }
 
 namespace {
@@ -107,18 +107,19 @@ Operation read_operation(const RecipeJson& json, const std::string& place,
                          std::optional<Size>& output) {
   ParameterReader unnamed(json, "the operation", place);
   Operation operation = make_operation(unnamed.find("op"), unnamed);
-  ParameterReader reader(json, "the operation", place + " (" + operation.held().name() + ")");
+  ParameterReader reader(json, "the operation",
+                         place + " (" + operation.implementation().name() + ")");
   reader.find("op");
-  operation.held().describe(reader);
+  operation.implementation().describe(reader);
   reader.check_keys();
   if (reader.given_output()) output = reader.given_output();
   return operation;
 }
 
 RecipeJson operation_json(const Operation& operation) {
-  RecipeJson json{{"op", operation.held().name()}};
+  RecipeJson json{{"op", operation.implementation().name()}};
   ParameterWriter writer(json);
-  operation.held().describe(writer);
+  operation.implementation().describe(writer);
   return json;
 }
 

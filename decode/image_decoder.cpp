@@ -130,7 +130,7 @@ class AnyDecoder final : public ImageDecoder {
                  IndexPoints points) override {
     return current().use_index(index, checksum, points);
   }
-  std::span<const std::byte> new_index() override { return current().new_index(); }
+  std::span<const std::byte> extended_index() override { return current().extended_index(); }
   Status check() override { return current().check(); }
   bool recode(std::vector<std::byte>& form) override {
     if (current().header().kind != ImageKind::jpeg) return false;
@@ -166,7 +166,7 @@ bool ImageDecoder::use_index(std::span<const std::byte>, std::optional<std::uint
                              IndexPoints) {
   return false;
 }
-std::span<const std::byte> ImageDecoder::new_index() { return {}; }
+std::span<const std::byte> ImageDecoder::extended_index() { return {}; }
 bool ImageDecoder::recode(std::vector<std::byte>&) { return false; }
 
 std::unique_ptr<ImageDecoder> make_image_decoder(std::shared_ptr<DecodeBudget> budget) {

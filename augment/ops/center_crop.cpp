@@ -22,6 +22,6 @@ class CenterCropOperation final : public OperationOf<CenterCrop, GeometricOperat
 }  // namespace
 
 Operation::Operation(const CenterCrop& parameters)
-    : held_(std::make_shared<CenterCropOperation>(parameters)) {}
+    : implementation_(std::make_shared<CenterCropOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -26,6 +26,6 @@ class ExifTransposeOperation final : public OperationOf<ExifTranspose, Geometric
 }  // namespace
 
 Operation::Operation(const ExifTranspose& parameters)
-    : held_(std::make_shared<ExifTransposeOperation>(parameters)) {}
+    : implementation_(std::make_shared<ExifTransposeOperation>(parameters)) {}
 
 }  // namespace millrace

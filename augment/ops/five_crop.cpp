@@ -24,6 +24,6 @@ class FiveCropOperation final : public OperationOf<FiveCrop, GeometricOperation>
 }  // namespace
 
 Operation::Operation(const FiveCrop& parameters)
-    : held_(std::make_shared<FiveCropOperation>(parameters)) {}
+    : implementation_(std::make_shared<FiveCropOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -46,6 +46,7 @@ void describe_padding(Parameters& parameters, Padding& padding, Colour& fill, Pa
   parameters.named("padding_mode", mode, padding_modes);
 }
 
-Operation::Operation(const Pad& parameters) : held_(std::make_shared<PadOperation>(parameters)) {}
+Operation::Operation(const Pad& parameters)
+    : implementation_(std::make_shared<PadOperation>(parameters)) {}
 
 }  // namespace millrace

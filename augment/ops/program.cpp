@@ -8,11 +8,11 @@ namespace millrace {
 namespace {
 
 const GeometricOperation* as_geometric(const Operation& op) {
-  return dynamic_cast<const GeometricOperation*>(&op.held());
+  return dynamic_cast<const GeometricOperation*>(&op.implementation());
 }
 
 const PixelOperation* as_in_place(const Operation& op) {
-  return dynamic_cast<const PixelOperation*>(&op.held());
+  return dynamic_cast<const PixelOperation*>(&op.implementation());
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ bool moves_alone(const Operation& op) {
 }
 
 std::string place_of(std::span<const Operation> ops, std::size_t number) {
-  return "ops[" + std::to_string(number) + "] (" + ops[number].held().name() + ")";
+  return "ops[" + std::to_string(number) + "] (" + ops[number].implementation().name() + ")";
 }
 
 std::string order_problem(std::span<const Operation> ops) {

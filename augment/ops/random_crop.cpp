@@ -44,6 +44,6 @@ class RandomCropOperation final : public OperationOf<RandomCrop, GeometricOperat
 }  // namespace
 
 Operation::Operation(const RandomCrop& parameters)
-    : held_(std::make_shared<RandomCropOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomCropOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -37,6 +37,6 @@ class RandomHorizontalFlipOperation final
 }  // namespace
 
 Operation::Operation(const RandomHorizontalFlip& parameters)
-    : held_(std::make_shared<RandomHorizontalFlipOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomHorizontalFlipOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -31,6 +31,6 @@ class RandomResizedCropOperation final : public OperationOf<RandomResizedCrop, G
 }  // namespace
 
 Operation::Operation(const RandomResizedCrop& parameters)
-    : held_(std::make_shared<RandomResizedCropOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomResizedCropOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -20,6 +20,6 @@ class RandomVerticalFlipOperation final : public OperationOf<RandomVerticalFlip,
 }  // namespace
 
 Operation::Operation(const RandomVerticalFlip& parameters)
-    : held_(std::make_shared<RandomVerticalFlipOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomVerticalFlipOperation>(parameters)) {}
 
 }  // namespace millrace

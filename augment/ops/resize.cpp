@@ -76,6 +76,6 @@ class ResizeOperation final : public OperationOf<Resize, GeometricOperation> {
 }  // namespace
 
 Operation::Operation(const Resize& parameters)
-    : held_(std::make_shared<ResizeOperation>(parameters)) {}
+    : implementation_(std::make_shared<ResizeOperation>(parameters)) {}
 
 }  // namespace millrace

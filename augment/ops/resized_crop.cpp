@@ -31,6 +31,6 @@ class ResizedCropOperation final : public OperationOf<ResizedCrop, GeometricOper
 }  // namespace
 
 Operation::Operation(const ResizedCrop& parameters)
-    : held_(std::make_shared<ResizedCropOperation>(parameters)) {}
+    : implementation_(std::make_shared<ResizedCropOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -33,6 +33,6 @@ class TenCropOperation final : public OperationOf<TenCrop, GeometricOperation> {
 }  // namespace
 
 Operation::Operation(const TenCrop& parameters)
-    : held_(std::make_shared<TenCropOperation>(parameters)) {}
+    : implementation_(std::make_shared<TenCropOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -56,8 +56,8 @@ void copy_text(std::string_view text, char* to, std::size_t room) noexcept {
 
 }  // namespace
 
-millrace_status tell(millrace_error* error, millrace_status status,
-                     std::string_view message) noexcept {
+millrace_status set_error(millrace_error* error, millrace_status status,
+                          std::string_view message) noexcept {
   if (error != nullptr) {
     error->status = status;
     copy_text(message, error->message, sizeof error->message);
@@ -65,20 +65,20 @@ millrace_status tell(millrace_error* error, millrace_status status,
   return status;
 }
 
-millrace_status tell_exception(millrace_error* error) noexcept {
+millrace_status set_error_from_exception(millrace_error* error) noexcept {
   try {
     throw;
   } catch (const SlotsHeld& failed) {
-    tell(error, MILLRACE_SLOTS_HELD, failed.what());
+    set_error(error, MILLRACE_SLOTS_HELD, failed.what());
     return MILLRACE_TIMEOUT;
   } catch (const Error& failed) {
-    return tell(error, status_of(failed.code()), failed.what());
+    return set_error(error, status_of(failed.code()), failed.what());
   } catch (const std::bad_alloc&) {
-    return tell(error, MILLRACE_NO_MEMORY, "no memory");
+    return set_error(error, MILLRACE_NO_MEMORY, "no memory");
   } catch (const std::exception& failed) {
-    return tell(error, MILLRACE_INTERNAL, failed.what());
+    return set_error(error, MILLRACE_INTERNAL, failed.what());
   } catch (...) {
-    return tell(error, MILLRACE_INTERNAL, "an exception that is not one of C++'s");
+    return set_error(error, MILLRACE_INTERNAL, "an exception that is not one of C++'s");
   }
 }
 

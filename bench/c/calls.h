@@ -15,10 +15,10 @@
 namespace millrace::c {
 
 /// Writes the result of a call into `error`, which may be null. Returns `status`.
-millrace_status tell(millrace_error* error, millrace_status status,
-                     std::string_view message) noexcept;
+millrace_status set_error(millrace_error* error, millrace_status status,
+                          std::string_view message) noexcept;
 /// Writes the exception that is being handled into `error`. Returns its status.
-millrace_status tell_exception(millrace_error* error) noexcept;
+millrace_status set_error_from_exception(millrace_error* error) noexcept;
 
 /// Runs the body of a function, which returns nothing or a status. Converts exceptions to a status.
 template <typename Body>
@@ -26,12 +26,12 @@ millrace_status guarded(millrace_error* error, Body&& body) noexcept {
   try {
     if constexpr (std::is_void_v<std::invoke_result_t<Body>>) {
       body();
-      return tell(error, MILLRACE_OK, {});
+      return set_error(error, MILLRACE_OK, {});
     } else {
-      return tell(error, body(), {});
+      return set_error(error, body(), {});
     }
   } catch (...) {
-    return tell_exception(error);
+    return set_error_from_exception(error);
   }
 }
 

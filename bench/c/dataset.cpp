@@ -93,7 +93,7 @@ OpenOptions open_options_of(const millrace_open_options* options) {
   set(to.labels, from.labels);
   to.map = from.no_map == 0;
   to.verify_checksums = from.no_checksums == 0;
-  to.hints = from.no_notes == 0;
+  to.hints = from.no_hints == 0;
   return to;
 }
 

@@ -73,7 +73,7 @@ std::vector<CropRecord> crop_records(const std::filesystem::path& folder, std::s
     if (!decoder->open(file).is_ok()) continue;
     decoder->use_index({});
     if (!decoder->check().is_ok()) continue;
-    const auto index = decoder->new_index();
+    const auto index = decoder->extended_index();
     if (!index.empty()) records.push_back({file, {index.begin(), index.end()}});
   }
   return records;

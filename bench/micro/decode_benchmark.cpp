@@ -32,7 +32,7 @@ std::vector<std::byte> whole_index(ImageDecoder& decoder, const std::string& pho
   PixelView view;
   if (!decoder.decode({0, 0, size.width, size.height}, view).is_ok())
     throw std::runtime_error("a photograph cannot be decoded");
-  const auto index = decoder.new_index();
+  const auto index = decoder.extended_index();
   return {index.begin(), index.end()};
 }
 
@@ -70,7 +70,7 @@ class Regions {
     PixelView view;
     if (!open(number).decode(region, view).is_ok())
       throw std::runtime_error("a photograph cannot be decoded");
-    if (index_ != Index::none) benchmark::DoNotOptimize(decoder_->new_index().size());
+    if (index_ != Index::none) benchmark::DoNotOptimize(decoder_->extended_index().size());
     return view;
   }
   /// Compares the pixels with libjpeg-turbo's decode of the whole image.
@@ -219,7 +219,7 @@ class InterleavedCrops {
         !micro::same_pixels(view,
                             micro::part_of(whole_->run(*lane.photograph, lane.size), lane.region)))
       throw std::runtime_error("the bits differ");
-    if (index_ != Index::none) benchmark::DoNotOptimize(lane.decoder->new_index().size());
+    if (index_ != Index::none) benchmark::DoNotOptimize(lane.decoder->extended_index().size());
     lane.under_way = false;
   }
 

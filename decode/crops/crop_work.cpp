@@ -36,7 +36,7 @@ bool make_samples(const std::uint8_t* tile, std::size_t bytes, const jpeg::Steps
 /// Decodes all planes of a crop to JPEG samples (one byte each) in `scratch`. Returns false if data
 /// are corrupt. The samples of corrupt tiles are `grey_sample`.
 bool make_planes(const CropHeader& crop, std::uint8_t* scratch) {
-  if (crop.scan.segments > 0) return crops::make_planes_of_scan(crop, scratch);
+  if (crop.scan.segment_count > 0) return crops::make_planes_of_scan(crop, scratch);
   bool sound = true;
   for (std::int32_t component = 0; component < crop.components; ++component) {
     const CropHeader::Plane& plane = crop.planes[component];

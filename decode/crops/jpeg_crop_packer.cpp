@@ -111,11 +111,11 @@ bool JpegCropPacker::Source::take_scan(const Region& region) {
   sorted = segments.sorted();
   CropScan& scan = parts.header.scan;
   scan = numbers;
-  scan.codes = static_cast<std::int32_t>(codes.size());
+  scan.code_count = static_cast<std::int32_t>(codes.size());
   scan.codes_at = parts.take(codes.size() * sizeof(CropScan::Code));
-  scan.segments = static_cast<std::int32_t>(sorted.size());
+  scan.segment_count = static_cast<std::int32_t>(sorted.size());
   scan.segments_at = parts.take(sorted.size_bytes());
-  scan.words = static_cast<std::uint32_t>(segments.words().size());
+  scan.word_count = static_cast<std::uint32_t>(segments.words().size());
   scan.words_at = parts.take(segments.words().size_bytes());
   return true;
 }

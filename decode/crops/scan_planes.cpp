@@ -46,7 +46,7 @@ struct ScanSource {
 
   /// Makes the samples of a segment. The blocks after a bad code are grey.
   bool decode(const CropScan::Segment& segment, std::uint8_t* scratch) const {
-    jpeg::WordBits bits(part_of<std::uint32_t>(crop, crop.scan.words_at), crop.scan.words,
+    jpeg::WordBits bits(part_of<std::uint32_t>(crop, crop.scan.words_at), crop.scan.word_count,
                         segment.begin_bit);
     std::array<std::uint16_t, 3> predictors;
     std::ranges::copy(segment.begin_predictors, predictors.begin());
@@ -70,7 +70,7 @@ bool make_planes_of_scan(const CropHeader& crop, std::uint8_t* scratch) {
   const ScanSource source(crop);
   const auto* const segments = part_of<CropScan::Segment>(crop, crop.scan.segments_at);
   bool sound = true;
-  for (std::int32_t n = 0; n < crop.scan.segments; ++n)
+  for (std::int32_t n = 0; n < crop.scan.segment_count; ++n)
     sound = source.decode(segments[n], scratch) && sound;
   return sound;
 }

@@ -16,7 +16,7 @@ namespace millrace {
 
 /// Returns the status of a call. If it is an error, clears the thread's last CUDA error, so that
 /// the trainer does not find it there.
-inline cudaError_t taken_back(cudaError_t status) {
+inline cudaError_t clear_last_error(cudaError_t status) {
   if (status != cudaSuccess && cudaPeekAtLastError() == status) cudaGetLastError();
   return status;
 }
@@ -31,7 +31,7 @@ inline cudaError_t taken_back(cudaError_t status) {
 
 /// Throws `Error` (`device`) that names the call, unless the call succeeded.
 inline void check(cudaError_t status, const char* call) {
-  if (taken_back(status) != cudaSuccess) throw_failed(status, call);
+  if (clear_last_error(status) != cudaSuccess) throw_failed(status, call);
 }
 
 /// While it lives, protects other threads' captures from the calling thread's calls. A capture in
@@ -83,11 +83,11 @@ cudaError_t blocking_call(const char* name, cudaError_t (*function)(Parameters..
   return function(arguments...);
 }
 
-struct EndEvent {
+struct EventDeleter {
   void operator()(cudaEvent_t /*event*/) const noexcept { EnqueueFree()(deferred); }
   DeferredFree* deferred = nullptr;
 };
-using EventHandle = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, EndEvent>;
+using EventHandle = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, EventDeleter>;
 
 /// Makes an event of the current device; `flags` as for cudaEventCreateWithFlags.
 inline EventHandle make_event_handle(unsigned flags) {
@@ -99,8 +99,8 @@ inline EventHandle make_event_handle(unsigned flags) {
   }));
   cudaEvent_t event = nullptr;
   check(blocking_call(name, cudaEventCreateWithFlags, &event, flags), name);
-  deferred->what = event;
-  return EventHandle(event, EndEvent{deferred.release()});
+  deferred->object = event;
+  return EventHandle(event, EventDeleter{deferred.release()});
 }
 
 }  // namespace millrace

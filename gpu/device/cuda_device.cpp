@@ -29,8 +29,8 @@ constexpr std::chrono::milliseconds patience_for_memory{2000};
 /// Allocates an object by `take`, which makes the CUDA call named `call`. If memory is short, waits
 /// for deferred frees and tries again. Throws `Error` (`device`).
 template <typename Take>
-void take_for(DeferredFree& deferred, const char* call, Take take) {
-  cudaError_t status = taken_back(take());
+void allocate_or_wait(DeferredFree& deferred, const char* call, Take take) {
+  cudaError_t status = clear_last_error(take());
   if (status == cudaErrorMemoryAllocation) {  // deferred frees may have released memory
     deferred.queue->wait(patience_for_memory);
     status = take();
@@ -40,7 +40,7 @@ void take_for(DeferredFree& deferred, const char* call, Take take) {
 
 Memory memory_of(DeferredFreeHandle deferred, std::size_t bytes) {
   DeferredFree* const released = deferred.release();
-  return Memory(static_cast<std::byte*>(released->what), bytes,
+  return Memory(static_cast<std::byte*>(released->object), bytes,
                 [released](std::byte*) { EnqueueFree()(released); });
 }
 
@@ -49,7 +49,8 @@ Memory memory_of(DeferredFreeHandle deferred, std::size_t bytes) {
 CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal), profiler_(make_nvtx_ranges()) {
   check_not_forked();
   int count = 0;
-  if (const cudaError_t status = taken_back(cudaGetDeviceCount(&count)); status != cudaSuccess)
+  if (const cudaError_t status = clear_last_error(cudaGetDeviceCount(&count));
+      status != cudaSuccess)
     throw Error(ErrorCode::device, why_no_device(status));
   if (count == 0) throw Error(ErrorCode::device, "no CUDA device: the driver finds none");
   if (ordinal < 0 || ordinal >= count)
@@ -60,8 +61,8 @@ CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal), profiler_(make_nvtx_ran
 
 CudaDevice::~CudaDevice() {
   clock_.reset();
-  if (!deallocations_->is_owner()) return;
-  deallocations_->leave();
+  if (!deallocations_->is_owner_process()) return;
+  deallocations_->remove_user();
   deallocations_->wait(patience_at_end);
 }
 
@@ -78,11 +79,11 @@ Memory CudaDevice::allocate_host(std::size_t bytes, const NumaNode& node) {
   // A child of fork() would share the pages until either process writes to them. The writer would
   // then get other pages than the GPU reads from. munmap ends this setting.
   static_cast<void>(madvise(data, bytes, MADV_DONTFORK));
-  take_for(*deferred, "cudaHostRegister", [&] {
+  allocate_or_wait(*deferred, "cudaHostRegister", [&] {
     return blocking_call("cudaHostRegister", cudaHostRegister, data, bytes,
                          unsigned{cudaHostRegisterPortable});
   });
-  deferred->what = data;
+  deferred->object = data;
   return memory_of(std::move(deferred), bytes);
 }
 
@@ -90,8 +91,8 @@ Memory CudaDevice::allocate_device(std::size_t bytes) {
   if (bytes == 0) return {};
   const CurrentDevice current(ordinal_);
   DeferredFreeHandle deferred(new DeferredFree(ordinal_, "cudaFree", cudaFree));
-  take_for(*deferred, "cudaMalloc", [&] {
-    return blocking_call<void**, std::size_t>("cudaMalloc", cudaMalloc, &deferred->what, bytes);
+  allocate_or_wait(*deferred, "cudaMalloc", [&] {
+    return blocking_call<void**, std::size_t>("cudaMalloc", cudaMalloc, &deferred->object, bytes);
   });
   return memory_of(std::move(deferred), bytes);
 }
@@ -117,8 +118,8 @@ void CudaDevice::prepare_thread() {
 
 std::optional<int> CudaDevice::numa_node() const {
   std::array<char, 32> bus_id{};
-  if (taken_back(cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()), ordinal_)) !=
-      cudaSuccess)
+  if (clear_last_error(cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()),
+                                             ordinal_)) != cudaSuccess)
     return std::nullopt;
   std::string address(bus_id.data());
   std::transform(address.begin(), address.end(), address.begin(),

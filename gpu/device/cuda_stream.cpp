@@ -53,7 +53,7 @@ DeferredFreeHandle make_stream_on(int device, bool urgent) {
   check(blocking_call(name, cudaStreamCreateWithPriority, &stream, unsigned{cudaStreamNonBlocking},
                       priority),
         name);
-  deferred->what = stream;
+  deferred->object = stream;
   return deferred;
 }
 
@@ -84,12 +84,12 @@ std::optional<std::chrono::steady_clock::time_point> CudaEvent::passed_at() cons
   return clock_ ? clock_->time_of(event_.get()) : std::nullopt;
 }
 
-void CudaStream::End::operator()(DeferredFree* deferred) const { EnqueueFree()(deferred); }
+void CudaStream::Deleter::operator()(DeferredFree* deferred) const { EnqueueFree()(deferred); }
 
 CudaStream::CudaStream(int device, bool urgent)
     : device_(device),
       owned_(make_stream_on(device, urgent).release()),
-      stream_(static_cast<CUstream_st*>(owned_->what)) {}
+      stream_(static_cast<CUstream_st*>(owned_->object)) {}
 
 CudaStream::CudaStream(int device, CUstream_st* stream)
     : device_(device), stream_(same_on_all_threads(device, stream)) {}

@@ -52,7 +52,7 @@ std::shared_ptr<DeallocationQueue> DeallocationQueue::of(int device) {
   static DeallocationQueues queues;
   const std::lock_guard lock(queues.mutex);
   std::weak_ptr<DeallocationQueue>& known = queues.all[device];
-  if (auto queue = known.lock(); queue != nullptr && queue->join()) return queue;
+  if (auto queue = known.lock(); queue != nullptr && queue->add_user()) return queue;
   auto queue = std::make_shared<DeallocationQueue>();
   try {
     std::thread([queue, device] { queue->serve(device); }).detach();
@@ -65,13 +65,13 @@ std::shared_ptr<DeallocationQueue> DeallocationQueue::of(int device) {
   return queue;
 }
 
-bool DeallocationQueue::join() {
+bool DeallocationQueue::add_user() {
   const std::lock_guard lock(mutex_);
   if (!ended_) ++users_;
   return !ended_;
 }
 
-void DeallocationQueue::leave() noexcept {
+void DeallocationQueue::remove_user() noexcept {
   const std::lock_guard lock(mutex_);
   --users_;
   changed_.notify_all();
@@ -105,9 +105,9 @@ void DeallocationQueue::serve(int device) noexcept {
     DeferredFree* const deferred = std::exchange(first_, first_->next);
     freeing_ = true;
     lock.unlock();
-    if (deferred->what != nullptr) {
+    if (deferred->object != nullptr) {
       bound = bound || blocking_call("cudaSetDevice", cudaSetDevice, device) == cudaSuccess;
-      blocking_call(deferred->call, deferred->function, deferred->what);
+      blocking_call(deferred->call, deferred->function, deferred->object);
     }
     delete deferred;
     lock.lock();
@@ -119,8 +119,8 @@ void DeallocationQueue::serve(int device) noexcept {
 }
 
 void EnqueueFree::operator()(DeferredFree* deferred) const noexcept {
-  if (!deferred->queue->is_owner()) return;
-  if (deferred->what != nullptr) note_blocking_call(deferred->call);
+  if (!deferred->queue->is_owner_process()) return;
+  if (deferred->object != nullptr) note_blocking_call(deferred->call);
   const std::shared_ptr<DeallocationQueue> queue =
       std::move(deferred->queue);  // the thread may delete `deferred` now
   queue->put(deferred);

@@ -29,16 +29,16 @@ void check_not_forked();
 /// The queue of deferred frees of one device, and the thread that frees. All users of the device
 /// share it. The thread ends when the queue is empty and has no users; if the device hangs, it
 /// stays. All methods may be called from any thread at once. A child of fork() has neither the
-/// thread nor a consistent mutex, and CUDA does not work there: check `is_owner`.
+/// thread nor a consistent mutex, and CUDA does not work there: check `is_owner_process`.
 class DeallocationQueue {
  public:
   /// Returns the queue of a device, for one more user. Throws `Error` (`device`) if the thread
   /// cannot be started, and in a child of a process that used a device.
   static std::shared_ptr<DeallocationQueue> of(int device);
   /// Whether the calling process made the queue. In another process no other method may be called.
-  bool is_owner() const { return getpid() == process_; }
+  bool is_owner_process() const { return getpid() == process_; }
   /// Removes one user.
-  void leave() noexcept;
+  void remove_user() noexcept;
 
   /// Enqueues a deferred free: the thread frees the object later and then removes one user. Neither
   /// waits nor allocates.
@@ -50,7 +50,7 @@ class DeallocationQueue {
   void close(std::chrono::milliseconds timeout) noexcept;
 
  private:
-  bool join();
+  bool add_user();
   void serve(int device) noexcept;
 
   const pid_t process_ = getpid();
@@ -76,7 +76,7 @@ struct DeferredFree {
   const char* call;
   cudaError_t (*function)(void*);
   /// The object; null before it is allocated.
-  void* what = nullptr;
+  void* object = nullptr;
   /// Host memory that is freed after the object.
   Memory pages{};
   DeferredFree* next = nullptr;

@@ -108,7 +108,7 @@ bool has_passed(cudaEvent_t event) {
   const CUresult status = driver().query(event);
   if (status == CUDA_SUCCESS) return true;
   if (status == CUDA_ERROR_NOT_READY) return false;
-  taken_back(blocking_call("cudaEventSynchronize", cudaEventSynchronize, event));
+  clear_last_error(blocking_call("cudaEventSynchronize", cudaEventSynchronize, event));
   throw_failed(static_cast<cudaError_t>(status), "cuEventQuery");
 }
 

@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(tile_threads)
     if (sample.mark != nullptr && threadIdx.x % 32 == 0) *sample.mark = 1;
   };
   if (sample.input == nullptr) mark();
-  if (sample.crop == nullptr || sample.crop->scan.segments > 0) return;
+  if (sample.crop == nullptr || sample.crop->scan.segment_count > 0) return;
   const CropHeader& crop = *sample.crop;
   const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
   for (std::int32_t component = 0; component < crop.components; ++component) {

@@ -8,7 +8,7 @@ namespace millrace {
 namespace {
 
 /// A kind of work that this device has kernels for.
-struct Row {
+struct KernelEntry {
   /// Name of the launch function, for error messages.
   const char* call;
   /// Launches the kernels. Returns nullopt if `work` is of another kind.
@@ -22,7 +22,7 @@ std::optional<cudaError_t> launch_if(const DeviceWork& work, cudaStream_t stream
   return arguments != nullptr ? std::optional(launch(*arguments, stream)) : std::nullopt;
 }
 
-constexpr Row rows[] = {
+constexpr KernelEntry kernel_entries[] = {
     {"launch_conversion", launch_if<ConversionWork, kernels::launch_conversion>,
      kernels::load_conversions},
     {"launch_crop", launch_if<CropWork, kernels::launch_crop>, kernels::load_crop},
@@ -32,15 +32,15 @@ constexpr Row rows[] = {
 }  // namespace
 
 std::optional<KernelLaunch> launch_kernel(const DeviceWork& work, cudaStream_t stream) {
-  for (const Row& row : rows)
-    if (const std::optional<cudaError_t> status = row.launch(work, stream))
-      return KernelLaunch{row.call, *status};
+  for (const KernelEntry& entry : kernel_entries)
+    if (const std::optional<cudaError_t> status = entry.launch(work, stream))
+      return KernelLaunch{entry.call, *status};
   return std::nullopt;
 }
 
 cudaError_t load_kernels() {
-  for (const Row& row : rows)
-    if (const cudaError_t status = row.load(); status != cudaSuccess) return status;
+  for (const KernelEntry& entry : kernel_entries)
+    if (const cudaError_t status = entry.load(); status != cudaSuccess) return status;
   return cudaSuccess;
 }
 

@@ -125,9 +125,9 @@ struct ScanScratch {
 __device__ inline bool make_segment_samples(const CropHeader& crop, std::int32_t number,
                                             ScanScratch& scratch, std::uint8_t* samples) {
   CropScan::Segment segment{};
-  const bool has_segment = number < crop.scan.segments;
+  const bool has_segment = number < crop.scan.segment_count;
   if (has_segment) segment = part_of<CropScan::Segment>(crop, crop.scan.segments_at)[number];
-  jpeg::WordBits bits(part_of<std::uint32_t>(crop, crop.scan.words_at), crop.scan.words,
+  jpeg::WordBits bits(part_of<std::uint32_t>(crop, crop.scan.words_at), crop.scan.word_count,
                       segment.begin_bit);
   LaneMcu& mcu = scratch.mcus[threadIdx.x];
   mcu.y = segment.mcu_y;
@@ -152,9 +152,9 @@ __global__ void __launch_bounds__(scan_threads)
   if (sample.crop == nullptr) return;
   const CropHeader& crop = *sample.crop;
   constexpr auto lanes = static_cast<std::int32_t>(scan_threads);
-  if (sample.part * lanes >= crop.scan.segments) return;
+  if (sample.part * lanes >= crop.scan.segment_count) return;
   scratch.begin(crop);
-  for (std::int32_t first = sample.part * lanes; first < crop.scan.segments;
+  for (std::int32_t first = sample.part * lanes; first < crop.scan.segment_count;
        first += static_cast<std::int32_t>(crop_blocks) * lanes) {
     const bool sound = make_segment_samples(crop, first + static_cast<std::int32_t>(threadIdx.x),
                                             scratch, sample.scratch);

@@ -82,7 +82,7 @@ class HostStream::Queue {
   }
 
   /// Whether the calling process has the queue's thread.
-  bool is_owner() const { return process_.is_owner(); }
+  bool is_owner_process() const { return process_.is_owner(); }
 
   void push(Work work) {
     Wakes wakes;
@@ -174,7 +174,7 @@ class HostStream::Queue {
 HostStream::HostStream(double copy_bytes_per_second)
     : copy_bytes_per_second_(copy_bytes_per_second), queue_(std::make_unique<Queue>()) {}
 HostStream::~HostStream() {
-  if (!queue_->is_owner()) leak(std::move(queue_));
+  if (!queue_->is_owner_process()) leak(std::move(queue_));
 }
 
 void HostStream::copy(void* destination, const void* source, std::size_t bytes) {

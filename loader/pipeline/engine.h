@@ -41,7 +41,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   /// Whether this process started the threads: false in a child of fork().
-  bool is_owner() const { return process_.is_owner(); }
+  bool is_owner_process() const { return process_.is_owner(); }
   /// Starts the threads. Call once.
   void start();
   /// Ends the run, its threads and its jobs. Detaches threads that still run at `deadline`. Returns

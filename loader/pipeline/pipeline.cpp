@@ -45,7 +45,7 @@ Pipeline& Pipeline::operator=(Pipeline&& other) noexcept {
 
 void Pipeline::end() noexcept {
   if (engine_ == nullptr) return;
-  if (!engine_->is_owner()) return leak(std::move(engine_));
+  if (!engine_->is_owner_process()) return leak(std::move(engine_));
   try {
     const std::optional<Stuck> stuck = engine_->stop(deadline_after(stop_timeout_));
     if (stuck && on_stuck_) on_stuck_(stuck->what);
@@ -60,7 +60,7 @@ void Pipeline::end() noexcept {
 std::shared_ptr<Engine> Pipeline::engine() const {
   if (engine_ == nullptr)
     throw Error(ErrorCode::invalid_argument, "a pipeline that was moved from was used");
-  if (!engine_->is_owner())
+  if (!engine_->is_owner_process())
     throw Error(
         ErrorCode::invalid_argument,
         "a pipeline was used in a child process, which does not have its threads; make one in "

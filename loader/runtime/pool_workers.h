@@ -54,7 +54,7 @@ class PoolWorkers {
   /// Returns at `deadline` at the latest.
   void wait_until_stopped(Clock::time_point deadline);
   /// Whether this process started the threads: false in a child of fork().
-  bool is_owner() const { return process_.is_owner(); }
+  bool is_owner_process() const { return process_.is_owner(); }
 
   /// Whether this worker's thread has left the pool.
   bool gone(std::size_t number_in_pool) const;

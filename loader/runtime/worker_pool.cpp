@@ -68,13 +68,13 @@ void WorkerPool::start_threads() try {
 WorkerPool::~WorkerPool() { stop(Clock::now() + std::chrono::milliseconds(500)); }
 
 void WorkerPool::begin_stop() {
-  if (impl_->is_owner()) impl_->begin_stop();
+  if (impl_->is_owner_process()) impl_->begin_stop();
 }
 
 void WorkerPool::stop(Clock::time_point deadline) {
   if (threads_.empty()) return;
   // A child of fork() has no threads to join.
-  if (!impl_->is_owner()) return leak(std::exchange(threads_, {}));
+  if (!impl_->is_owner_process()) return leak(std::exchange(threads_, {}));
   impl_->begin_stop();
   impl_->wait_until_stopped(deadline);
   for (std::size_t number = 0; number < threads_.size(); ++number)

@@ -38,7 +38,7 @@ class DamagedJpegs final : public Dataset {
       EXPECT_TRUE(decoder->open(jpeg).is_ok());
       decoder->use_index({}, image_checksum(Record(n, {}, n)));
       EXPECT_TRUE(decoder->check().is_ok());
-      const auto index = decoder->new_index();
+      const auto index = decoder->extended_index();
       const std::size_t scan = testing::first_scan(jpeg);
       if (n % 3 == 1) jpeg[scan + random.below(jpeg.size() - scan)] ^= std::byte{0x24};
       all->push_back({std::move(jpeg), Bytes(index.begin(), index.end())});

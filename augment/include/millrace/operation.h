@@ -176,7 +176,7 @@ class Operation {
   /// Returns the operation in the JSON of recipes: {"op":"random_horizontal_flip","p":0.5}.
   std::string to_json() const;
   /// For millrace's own code: the implementation.
-  ImageOperation& held() const { return *held_; }
+  ImageOperation& implementation() const { return *implementation_; }
 
   /// Returns whether both are the same operation with the same parameters.
   friend bool operator==(const Operation& a, const Operation& b) {
@@ -184,7 +184,7 @@ class Operation {
   }
 
  private:
-  std::shared_ptr<ImageOperation> held_;
+  std::shared_ptr<ImageOperation> implementation_;
 };
 
 }  // namespace millrace

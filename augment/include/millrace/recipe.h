@@ -21,7 +21,7 @@ namespace MILLRACE_API millrace {
 struct RecipePreset {
   const char* name;
   /// Model and purpose of the recipe, in a few words.
-  const char* what;
+  const char* description;
 };
 
 /// Further images of a sample, made from the same record, which is decoded only once. The local

@@ -55,6 +55,6 @@ class ColorJitterOperation final : public OperationOf<ColorJitter, PixelOperatio
 }  // namespace
 
 Operation::Operation(const ColorJitter& parameters)
-    : held_(std::make_shared<ColorJitterOperation>(parameters)) {}
+    : implementation_(std::make_shared<ColorJitterOperation>(parameters)) {}
 
 }  // namespace millrace

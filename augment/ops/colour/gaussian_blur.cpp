@@ -49,6 +49,6 @@ class GaussianBlurOperation final : public OperationOf<GaussianBlur, PixelOperat
 }  // namespace
 
 Operation::Operation(const GaussianBlur& parameters)
-    : held_(std::make_shared<GaussianBlurOperation>(parameters)) {}
+    : implementation_(std::make_shared<GaussianBlurOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -24,6 +24,6 @@ class GrayscaleOperation final : public OperationOf<Grayscale, PixelOperation> {
 }  // namespace
 
 Operation::Operation(const Grayscale& parameters)
-    : held_(std::make_shared<GrayscaleOperation>(parameters)) {}
+    : implementation_(std::make_shared<GrayscaleOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -29,6 +29,6 @@ class RandomAdjustSharpnessOperation final
 }  // namespace
 
 Operation::Operation(const RandomAdjustSharpness& parameters)
-    : held_(std::make_shared<RandomAdjustSharpnessOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomAdjustSharpnessOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -22,6 +22,6 @@ class RandomAutocontrastOperation final : public OperationOf<RandomAutocontrast,
 }  // namespace
 
 Operation::Operation(const RandomAutocontrast& parameters)
-    : held_(std::make_shared<RandomAutocontrastOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomAutocontrastOperation>(parameters)) {}
 
 }  // namespace millrace

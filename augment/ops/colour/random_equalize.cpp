@@ -21,6 +21,6 @@ class RandomEqualizeOperation final : public OperationOf<RandomEqualize, PixelOp
 }  // namespace
 
 Operation::Operation(const RandomEqualize& parameters)
-    : held_(std::make_shared<RandomEqualizeOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomEqualizeOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -22,6 +22,6 @@ class RandomGrayscaleOperation final : public OperationOf<RandomGrayscale, Pixel
 }  // namespace
 
 Operation::Operation(const RandomGrayscale& parameters)
-    : held_(std::make_shared<RandomGrayscaleOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomGrayscaleOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -21,6 +21,6 @@ class RandomInvertOperation final : public OperationOf<RandomInvert, PixelOperat
 }  // namespace
 
 Operation::Operation(const RandomInvert& parameters)
-    : held_(std::make_shared<RandomInvertOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomInvertOperation>(parameters)) {}
 
 }  // namespace millrace

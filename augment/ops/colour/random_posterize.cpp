@@ -26,6 +26,6 @@ class RandomPosterizeOperation final : public OperationOf<RandomPosterize, Pixel
 }  // namespace
 
 Operation::Operation(const RandomPosterize& parameters)
-    : held_(std::make_shared<RandomPosterizeOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomPosterizeOperation>(parameters)) {}
 
 }  // namespace millrace

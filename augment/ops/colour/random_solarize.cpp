@@ -25,6 +25,6 @@ class RandomSolarizeOperation final : public OperationOf<RandomSolarize, PixelOp
 }  // namespace
 
 Operation::Operation(const RandomSolarize& parameters)
-    : held_(std::make_shared<RandomSolarizeOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomSolarizeOperation>(parameters)) {}
 
 }  // namespace millrace

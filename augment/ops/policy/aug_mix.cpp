@@ -71,6 +71,6 @@ class AugMixOperation final : public OperationOf<AugMix, PixelOperation> {
 }  // namespace
 
 Operation::Operation(const AugMix& parameters)
-    : held_(std::make_shared<AugMixOperation>(parameters)) {}
+    : implementation_(std::make_shared<AugMixOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -39,6 +39,6 @@ class AutoAugmentOperation final : public OperationOf<AutoAugment, PixelOperatio
 }  // namespace
 
 Operation::Operation(const AutoAugment& parameters)
-    : held_(std::make_shared<AutoAugmentOperation>(parameters)) {}
+    : implementation_(std::make_shared<AutoAugmentOperation>(parameters)) {}
 
 }  // namespace millrace

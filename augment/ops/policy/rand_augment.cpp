@@ -34,6 +34,6 @@ class RandAugmentOperation final : public OperationOf<RandAugment, PixelOperatio
 }  // namespace
 
 Operation::Operation(const RandAugment& parameters)
-    : held_(std::make_shared<RandAugmentOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandAugmentOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -24,13 +24,13 @@ class RandomApplyOperation final : public OperationOf<RandomApply, PixelOperatio
   void run(SampleImage& image, Random& random) const override {
     if (random.uniform() >= parameters_.p) return;
     for (const Operation& op : parameters_.ops)
-      static_cast<const PixelOperation&>(op.held()).run(image, random);
+      static_cast<const PixelOperation&>(op.implementation()).run(image, random);
   }
 };
 
 }  // namespace
 
 Operation::Operation(const RandomApply& parameters)
-    : held_(std::make_shared<RandomApplyOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomApplyOperation>(parameters)) {}
 
 }  // namespace millrace

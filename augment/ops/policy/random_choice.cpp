@@ -29,7 +29,7 @@ class RandomChoiceOperation final : public OperationOf<RandomChoice, PixelOperat
   }
   void run(SampleImage& image, Random& random) const override {
     const Operation& op = parameters_.ops[drawn(random)];
-    static_cast<const PixelOperation&>(op.held()).run(image, random);
+    static_cast<const PixelOperation&>(op.implementation()).run(image, random);
   }
 
  private:
@@ -51,6 +51,6 @@ class RandomChoiceOperation final : public OperationOf<RandomChoice, PixelOperat
 }  // namespace
 
 Operation::Operation(const RandomChoice& parameters)
-    : held_(std::make_shared<RandomChoiceOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomChoiceOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -36,6 +36,6 @@ class ThreeAugmentOperation final : public OperationOf<ThreeAugment, PixelOperat
 }  // namespace
 
 Operation::Operation(const ThreeAugment& parameters)
-    : held_(std::make_shared<ThreeAugmentOperation>(parameters)) {}
+    : implementation_(std::make_shared<ThreeAugmentOperation>(parameters)) {}
 
 }  // namespace millrace

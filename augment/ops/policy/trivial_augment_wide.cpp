@@ -34,6 +34,6 @@ class TrivialAugmentWideOperation final : public OperationOf<TrivialAugmentWide,
 }  // namespace
 
 Operation::Operation(const TrivialAugmentWide& parameters)
-    : held_(std::make_shared<TrivialAugmentWideOperation>(parameters)) {}
+    : implementation_(std::make_shared<TrivialAugmentWideOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -75,6 +75,6 @@ class RandomAffineOperation final : public OperationOf<RandomAffine, PixelOperat
 }  // namespace
 
 Operation::Operation(const RandomAffine& parameters)
-    : held_(std::make_shared<RandomAffineOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomAffineOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -92,6 +92,6 @@ class RandomErasingOperation final : public OperationOf<RandomErasing, PixelOper
 }  // namespace
 
 Operation::Operation(const RandomErasing& parameters)
-    : held_(std::make_shared<RandomErasingOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomErasingOperation>(parameters)) {}
 
 }  // namespace millrace

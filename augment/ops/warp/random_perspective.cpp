@@ -46,6 +46,6 @@ class RandomPerspectiveOperation final : public OperationOf<RandomPerspective, P
 }  // namespace
 
 Operation::Operation(const RandomPerspective& parameters)
-    : held_(std::make_shared<RandomPerspectiveOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomPerspectiveOperation>(parameters)) {}
 
 }  // namespace millrace

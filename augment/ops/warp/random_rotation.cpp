@@ -31,6 +31,6 @@ class RandomRotationOperation final : public OperationOf<RandomRotation, PixelOp
 }  // namespace
 
 Operation::Operation(const RandomRotation& parameters)
-    : held_(std::make_shared<RandomRotationOperation>(parameters)) {}
+    : implementation_(std::make_shared<RandomRotationOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -53,7 +53,7 @@ IndexedRecord index_of(const Dataset& dataset, std::uint64_t number, IndexPoints
     made.bad = decoder.check().reason();
     if (const Status intact = tools.reader->intact(); !intact.is_ok()) made.bad = intact.reason();
     if (!made.bad.empty()) return made;
-    const std::span<const std::byte> index = decoder.new_index();
+    const std::span<const std::byte> index = decoder.extended_index();
     made.index.assign(index.begin(), index.end());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;

@@ -59,7 +59,7 @@ Command add_recipe_command(CLI::App& millrace) {
       ->check(output_check(true));
   std::string presets = "Presets:\n";
   for (const RecipePreset& preset : Recipe::presets())
-    presets += fmt::format("  {:14} {}\n", preset.name, preset.what);
+    presets += fmt::format("  {:14} {}\n", preset.name, preset.description);
   app->footer(presets + R"(
 A file is printed with all values, including defaults. If it is wrong, the error names operation,
 key and value. Set "classes" of "mix" to the number of classes of the dataset.

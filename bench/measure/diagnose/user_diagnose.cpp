@@ -38,7 +38,7 @@ DiagnoseResult diagnose(const Workload& workload, const DiagnoseOptions& options
                             .share = part.share,
                             .unsure = part.unsure});
   result.batch_ms = record.account.batch_ms;
-  result.no_fetch = record.result.cold.missing;
+  result.why_no_fetch = record.result.cold.missing;
   result.verdict = record.verdict;
   result.warnings = cli::warnings_of(record);
   result.text = cli::to_text(record);

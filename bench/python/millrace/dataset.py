@@ -72,7 +72,7 @@ class Dataset(Handle):
             labels=text(labels),
             no_map=not map,
             no_checksums=not verify_checksums,
-            no_notes=not hints,
+            no_hints=not hints,
         )
         self.failures = Failures()
         self.handle = new_handle("dataset_open_with", text(path), byref(options))

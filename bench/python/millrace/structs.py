@@ -40,7 +40,7 @@ class OpenOptionsStruct(SizedStruct):
         ("labels", c_char_p),
         ("no_map", c_int32),
         ("no_checksums", c_int32),
-        ("no_notes", c_int32),
+        ("no_hints", c_int32),
         ("reserved", c_int32),
     ]
 

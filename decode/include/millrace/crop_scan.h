@@ -44,17 +44,17 @@ struct CropScan {
   static constexpr std::int32_t max_codes = 4;
 
   /// Number of segments. 0 = the crop has tiles of stored coefficients instead of a scan.
-  std::int32_t segments = 0;
+  std::int32_t segment_count = 0;
   /// Offset of the segments, which are sorted by length in bits, longest first.
   std::uint32_t segments_at = 0;
-  std::int32_t codes = 0;
+  std::int32_t code_count = 0;
   std::uint32_t codes_at = 0;
   /// Indices of each component's codes in the list at `codes_at`.
   std::uint8_t dc_codes[3] = {};
   std::uint8_t ac_codes[3] = {};
   /// Number and offset of the 4-byte words that hold the scan's bytes. The words do not have
   /// markers, nor the zeros that the file has after each FF byte.
-  std::uint32_t words = 0;
+  std::uint32_t word_count = 0;
   std::uint32_t words_at = 0;
 };
 

@@ -107,7 +107,7 @@ class ImageDecoder {
   /// positions in the image's bytes at which decoding can begin. So regions in the part that the
   /// index covers are decoded faster, with the same pixels and results.
   ///
-  /// `index` is a result of `new_index` for the same bytes, or empty. It is not used after the
+  /// `index` is a result of `extended_index` for the same bytes, or empty. It is not used after the
   /// call. `checksum` is a checksum of the image's bytes: the same at each call for this image, and
   /// different for other images. nullopt = the XXH3-64 of the bytes, computed here. An index that
   /// is damaged, or was made with another checksum, counts as empty. `points` is the granularity of
@@ -122,7 +122,7 @@ class ImageDecoder {
   /// Returns the index as `decode` or `check` has extended it after `use_index`. Returns an empty
   /// span if nothing was added, and at each further call. The result is valid until `close` or the
   /// next `open`.
-  virtual std::span<const std::byte> new_index();
+  virtual std::span<const std::byte> extended_index();
 
   /// Reads the opened image to its end without keeping pixels. Returns a bad status if a decode of
   /// the whole image would. The status is also bad if data is left after the last row, or if the

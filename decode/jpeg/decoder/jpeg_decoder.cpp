@@ -178,7 +178,7 @@ bool JpegDecoder::use_index(std::span<const std::byte> index, std::optional<std:
   return taken;
 }
 
-std::span<const std::byte> JpegDecoder::new_index() {
+std::span<const std::byte> JpegDecoder::extended_index() {
   if (index_.points.size() <= given_points_) return {};
   if (header_.progressive)
     jpeg::pack_scan_index(index_, script_->scans.size(), checksum_, packed_);

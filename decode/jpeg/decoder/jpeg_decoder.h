@@ -64,7 +64,7 @@ class JpegDecoder final : public ImageDecoder, public InterleavedDecoder {
   bool use_index(std::span<const std::byte> index,
                  std::optional<std::uint64_t> checksum = std::nullopt,
                  IndexPoints points = IndexPoints::tiles) override;
-  std::span<const std::byte> new_index() override;
+  std::span<const std::byte> extended_index() override;
   Status check() override;
   void close() override;
 

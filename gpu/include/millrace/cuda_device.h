@@ -56,11 +56,11 @@ class CudaStream final : public Stream {
   CUstream_st* handle() const { return stream_; }
 
  private:
-  struct End {
+  struct Deleter {
     void operator()(DeferredFree* deferred) const;
   };
   int device_;
-  std::unique_ptr<DeferredFree, End> owned_;
+  std::unique_ptr<DeferredFree, Deleter> owned_;
   CUstream_st* stream_;
 };
 

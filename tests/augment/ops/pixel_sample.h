@@ -22,7 +22,7 @@ class PixelSample {
   PixelSample& operator=(const PixelSample&) = delete;
 
   void run(const Operation& operation, Random& random) {
-    dynamic_cast<const PixelOperation&>(operation.held()).run(image, random);
+    dynamic_cast<const PixelOperation&>(operation.implementation()).run(image, random);
   }
 
   const Size size;

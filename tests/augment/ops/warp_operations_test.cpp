@@ -55,7 +55,7 @@ WarpPixels run_on(WarpPixels pixels, Size size, const Operation& op, Random& ran
   Sample sample(spec, places, stages);
   Scratch scratch;
   SampleImage image{pixels.data(), size, sample, scratch};
-  dynamic_cast<const PixelOperation&>(op.held()).run(image, random);
+  dynamic_cast<const PixelOperation&>(op.implementation()).run(image, random);
   return pixels;
 }
 

@@ -269,7 +269,7 @@ TEST(CRun, OpensAndDecodesWithOptions) {
             MILLRACE_INVALID_ARGUMENT);
   EXPECT_THAT(error.message, HasSubstr("has no databases with names"));
   options.images = nullptr;
-  options.no_map = options.no_checksums = options.no_notes = 1;
+  options.no_map = options.no_checksums = options.no_hints = 1;
   ASSERT_EQ(millrace_dataset_open_with(path.c_str(), &options, &dataset, &error), MILLRACE_OK)
       << error.message;
   char* json = nullptr;

@@ -24,7 +24,7 @@ inline Status decode_with(JpegDecoder& decoder, const Bytes& encoded, const Regi
   if (Status opened = decoder.open(encoded); !opened.is_ok()) return opened;
   decoder.use_index(index, checksum, points);
   Status status = decoder.decode(region, view);
-  if (const auto noted = decoder.new_index(); !noted.empty()) index = copy_of(noted);
+  if (const auto noted = decoder.extended_index(); !noted.empty()) index = copy_of(noted);
   return status;
 }
 

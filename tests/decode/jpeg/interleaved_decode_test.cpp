@@ -51,7 +51,7 @@ Decoded finish(ImageDecoder& decoder, const Region& region) {
     const std::uint8_t* from = view.pixels + static_cast<std::size_t>(row) * view.stride;
     outcome.pixels.insert(outcome.pixels.end(), from, from + 3 * region.width);
   }
-  const auto index = decoder.new_index();
+  const auto index = decoder.extended_index();
   outcome.index.assign(index.begin(), index.end());
   decoder.close();
   return outcome;

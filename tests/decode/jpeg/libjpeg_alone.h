@@ -65,7 +65,7 @@ inline std::string difference_of_decode(JpegDecoder& decoder, const LibjpegAlone
   const bool is_whole = region == Region{0, 0, decoder.header().width, decoder.header().height};
   PixelView view;
   const Status status = decoder.decode(region, view);
-  if (const auto noted = decoder.new_index(); index != nullptr && !noted.empty())
+  if (const auto noted = decoder.extended_index(); index != nullptr && !noted.empty())
     index->assign(noted.begin(), noted.end());
   if (is_whole && status.reason() != alone.decoded.reason())
     return "\"" + status.reason() + "\", not \"" + alone.decoded.reason() + "\"";

@@ -95,7 +95,7 @@ TEST(RestartMarkers, AWholeIndexGoesWithThem) {
       ASSERT_TRUE(decoder.open(encoded).is_ok());
       decoder.use_index({}, std::nullopt, points);
       ASSERT_TRUE(decoder.check().is_ok());
-      const auto noted = decoder.new_index();
+      const auto noted = decoder.extended_index();
       ASSERT_FALSE(noted.empty());
       std::vector<std::byte> index(noted.begin(), noted.end());
       ASSERT_EQ(difference_from_libjpeg(decoder, encoded, alone, whole, &index, points), "");
@@ -146,7 +146,7 @@ TEST(RestartMarkers, WhatLiesInOtherSegmentsIsNotLookedAt) {
       PixelView view;
       ASSERT_TRUE(decoder.decode(region, view).is_ok());
       ASSERT_STREQ(decoder.header().decoder, "millrace");
-      ASSERT_TRUE(decoder.new_index().empty()) << "noted without a look at the first segment";
+      ASSERT_TRUE(decoder.extended_index().empty()) << "noted without a look at the first segment";
     }
     ASSERT_TRUE(same_region(decoder, encoded, reference, region));
     ASSERT_TRUE(decoder.open(encoded).is_ok());
@@ -223,7 +223,7 @@ TEST(RestartMarkers, APartOfAnIndexIsNotUsed) {
   ASSERT_TRUE(decoder.open(encoded).is_ok());
   decoder.use_index({});
   ASSERT_TRUE(decoder.check().is_ok());
-  const auto noted = decoder.new_index();
+  const auto noted = decoder.extended_index();
   const auto plain = testing::read_plainly({noted.begin(), noted.end()});
   ASSERT_TRUE(plain.has_value());
   // Damage in the third row, a region below it, and the points of the first two rows.
@@ -237,7 +237,7 @@ TEST(RestartMarkers, APartOfAnIndexIsNotUsed) {
   PixelView view;
   EXPECT_TRUE(decoder.decode({0, 64, 40, 10}, view).is_ok());
   EXPECT_STREQ(decoder.header().decoder, "millrace");
-  EXPECT_TRUE(decoder.new_index().empty());
+  EXPECT_TRUE(decoder.extended_index().empty());
 }
 
 /// The same regions are bad with an index of earlier decodes and without one.
@@ -257,7 +257,7 @@ TEST(RestartMarkers, TheSameDamageIsSeenWithAnIndexAndWithout) {
       PixelView view;
       with.use_index(index);
       const Status judged = with.decode(wanted, view);
-      if (const auto noted = with.new_index(); !noted.empty())
+      if (const auto noted = with.extended_index(); !noted.empty())
         index.assign(noted.begin(), noted.end());
       const Status expected = without.decode(wanted, view);
       ASSERT_EQ(judged.reason(), expected.reason());

@@ -74,7 +74,7 @@ TEST(ScanIndexDamage, OfAnotherImageOrDamagedIsNotLookedAt) {
   ASSERT_TRUE(decoder.open(other_baseline).is_ok());
   ASSERT_FALSE(decoder.use_index(good, read_scans_plainly(good)->jpeg));
   ASSERT_TRUE(decoder.decode({0, 0, 200, 190}, view).is_ok());
-  of_baseline = copy_of(decoder.new_index());
+  of_baseline = copy_of(decoder.extended_index());
   ASSERT_TRUE(decoder.open(encoded).is_ok());
   ASSERT_FALSE(decoder.use_index(of_baseline));
 }

@@ -196,7 +196,7 @@ TEST(ScanIndex, IsNotedOnlyWhereItIsAskedForAndTaken) {
       << "more bytes than the file";
   ASSERT_TRUE(decoder.open(encoded).is_ok());
   ASSERT_TRUE(decoder.decode({0, 0, 90, 70}, view).is_ok());
-  EXPECT_TRUE(decoder.new_index().empty()) << "not asked for";
+  EXPECT_TRUE(decoder.extended_index().empty()) << "not asked for";
   Bytes damaged = encoded;
   for (std::size_t n = 3; n < 9; ++n) damaged[damaged.size() - n] ^= std::byte{0x55};
   Bytes index;
@@ -224,14 +224,14 @@ TEST(ScanIndex, OfTheWholeIsNotedAndProvedByACheck) {
       };
       ASSERT_TRUE(check({}).is_ok());
       ASSERT_STREQ(decoder.header().decoder, by_stages);
-      ASSERT_EQ(copy_of(decoder.new_index()), by_decode);
+      ASSERT_EQ(copy_of(decoder.extended_index()), by_decode);
       ASSERT_TRUE(check(by_decode).is_ok());
-      ASSERT_TRUE(decoder.new_index().empty()) << "nothing more";
+      ASSERT_TRUE(decoder.extended_index().empty()) << "nothing more";
       Bytes of_a_part;
       ASSERT_TRUE(same_with_index(decoder, encoded, reference, {30, 40, 9, 9}, of_a_part));
       ASSERT_LT(rows_of(of_a_part), rows_of(by_decode));
       ASSERT_TRUE(check(of_a_part).is_ok());
-      ASSERT_EQ(copy_of(decoder.new_index()), by_decode);
+      ASSERT_EQ(copy_of(decoder.extended_index()), by_decode);
       for (const int field : {0, 1, 2}) {
         auto wrong = read_scans_plainly(by_decode);
         SeekPoint& point = wrong->points[wrong->scans];
@@ -241,7 +241,7 @@ TEST(ScanIndex, OfTheWholeIsNotedAndProvedByACheck) {
         Bytes packed;
         jpeg::pack_scan_index(wrong->index(), wrong->scans, wrong->jpeg, packed);
         ASSERT_EQ(check(packed).reason(), "its seek index is not that of the image");
-        ASSERT_TRUE(decoder.new_index().empty());
+        ASSERT_TRUE(decoder.extended_index().empty());
       }
     }
 }
@@ -258,7 +258,7 @@ TEST(ScanIndex, OfARepairedImageIsRefusedByACheck) {
   ASSERT_FALSE(decoder.use_index({}, 5));
   ASSERT_TRUE(decoder.check().is_ok());
   EXPECT_TRUE(decoder.header().repaired);
-  EXPECT_TRUE(decoder.new_index().empty());
+  EXPECT_TRUE(decoder.extended_index().empty());
   ASSERT_TRUE(decoder.open(encoded).is_ok());
   ASSERT_TRUE(decoder.use_index(index, 5));
   EXPECT_EQ(decoder.check().reason(), "its seek index is of data that libjpeg-turbo has to decode");

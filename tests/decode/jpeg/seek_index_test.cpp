@@ -152,7 +152,7 @@ TEST(SeekIndex, IsNotedOnlyWhereItIsAskedForAndTaken) {
   const Bytes encoded = encode(noise(90, 70, 4), {});
   ASSERT_TRUE(decoder.open(encoded).is_ok());
   ASSERT_TRUE(decoder.decode({0, 0, 90, 70}, view).is_ok());
-  EXPECT_TRUE(decoder.new_index().empty());
+  EXPECT_TRUE(decoder.extended_index().empty());
   Bytes index;
   const Encoding arithmetic{.arithmetic = true};
   ASSERT_TRUE(decode_with(decoder, encode(noise(90, 70, 4), arithmetic), {0, 0, 9, 9}, index, view)
@@ -182,24 +182,24 @@ TEST(SeekIndex, OfTheWholeIsNotedAndProvedByACheck) {
     ASSERT_TRUE(check({}).is_ok());
     const bool has_restarts = encoding.restart_rows > 0;
     if (has_restarts)  // restart markers replace an index that is not stored
-      ASSERT_TRUE(std::exchange(by_decode, copy_of(decoder.new_index())).empty());
+      ASSERT_TRUE(std::exchange(by_decode, copy_of(decoder.extended_index())).empty());
     else
-      ASSERT_EQ(copy_of(decoder.new_index()), by_decode);
+      ASSERT_EQ(copy_of(decoder.extended_index()), by_decode);
     if (by_decode.empty()) continue;
     ASSERT_TRUE(check(by_decode).is_ok());
-    ASSERT_TRUE(decoder.new_index().empty()) << "nothing more";
+    ASSERT_TRUE(decoder.extended_index().empty()) << "nothing more";
     if (!has_restarts) {
       Bytes of_a_part;
       ASSERT_TRUE(same_with_index(decoder, encoded, reference, {30, 20, 9, 9}, of_a_part));
       ASSERT_LT(points_of(of_a_part), points_of(by_decode));
       ASSERT_TRUE(check(of_a_part).is_ok());
-      ASSERT_EQ(copy_of(decoder.new_index()), by_decode);
+      ASSERT_EQ(copy_of(decoder.extended_index()), by_decode);
     }
     ASSERT_TRUE(check({}, IndexPoints::rows).is_ok());
-    const Bytes of_rows = copy_of(decoder.new_index());
+    const Bytes of_rows = copy_of(decoder.extended_index());
     ASSERT_LT(points_of(of_rows), points_of(by_decode));
     ASSERT_TRUE(check(of_rows).is_ok());
-    ASSERT_TRUE(decoder.new_index().empty()) << "nothing more";
+    ASSERT_TRUE(decoder.extended_index().empty()) << "nothing more";
     // One bit of one predictor of one point.
     for (const auto& [index, number] :
          {std::pair(by_decode, 1UL), std::pair(by_decode, points_of(by_decode) - 1),
@@ -209,7 +209,7 @@ TEST(SeekIndex, OfTheWholeIsNotedAndProvedByACheck) {
       Bytes packed;
       jpeg::pack_index(wrong->index(), wrong->components, wrong->jpeg, packed);
       ASSERT_EQ(check(packed).reason(), "its seek index is not that of the image");
-      ASSERT_TRUE(decoder.new_index().empty());
+      ASSERT_TRUE(decoder.extended_index().empty());
       ++proved;
     }
   }

@@ -124,7 +124,7 @@ int status_of_children(Act act) {
   int status = 0;
   {
     std::jthread busy([&] {
-      while (!ended) DeallocationQueue::of(0)->leave();
+      while (!ended) DeallocationQueue::of(0)->remove_user();
     });
     for (int round = 0; round < 50 && status == 0; ++round) {
       Memory memory = device.allocate_host(1000, {});

@@ -32,7 +32,7 @@ inline Bytes index_of(const Bytes& jpeg, IndexPoints points = IndexPoints::tiles
   if (!decoder->open(jpeg).is_ok()) return {};
   decoder->use_index({}, std::nullopt, points);
   EXPECT_TRUE(decoder->check().is_ok());
-  const auto index = decoder->new_index();
+  const auto index = decoder->extended_index();
   return {index.begin(), index.end()};
 }
 

@@ -44,7 +44,7 @@ struct IndexedJpeg {
     EXPECT_TRUE(decoder->open(jpeg).is_ok());
     decoder->use_index({}, checksum);
     EXPECT_TRUE(decoder->decode({0, 0, size.width * 3 / 4, size.height * 2 / 3}, view).is_ok());
-    const auto known = decoder->new_index();
+    const auto known = decoder->extended_index();
     index.assign(known.begin(), known.end());
   }
 };
@@ -162,7 +162,7 @@ TEST_F(ScanDamage, AgreesWithTheHostOnAnyBits) {
     crops.cut();
     const CropScan& scan = crops.header(0).scan;
     auto* const words = reinterpret_cast<std::uint8_t*>(crops.input(0)) + scan.words_at;
-    const std::size_t bytes = std::size_t{4} * scan.words;
+    const std::size_t bytes = std::size_t{4} * scan.word_count;
     if (one_of(2))
       words[below(bytes)] = static_cast<std::uint8_t>(random_.below(256));
     else

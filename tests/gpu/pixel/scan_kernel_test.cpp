@@ -130,7 +130,7 @@ TEST_F(ScanKernel, PutsTheSegmentsOfTheMostBitsFirst) {
   for (std::size_t sample = 0; sample < 3; ++sample) {
     const CropHeader& crop = crops.header(sample);
     const auto* const segments = part_of<CropScan::Segment>(crop, crop.scan.segments_at);
-    for (std::int32_t n = 1; n < crop.scan.segments; ++n)
+    for (std::int32_t n = 1; n < crop.scan.segment_count; ++n)
       ASSERT_LE(segments[n].end_bit - segments[n].begin_bit,
                 segments[n - 1].end_bit - segments[n - 1].begin_bit);
   }
@@ -150,7 +150,7 @@ TEST_F(ScanKernel, LeavesWhatTheFormCannotHold) {
   decoder->use_index({});
   PixelView view;
   ASSERT_TRUE(decoder->decode({0, 0, 77, 20}, view).is_ok());
-  const auto known = decoder->new_index();
+  const auto known = decoder->extended_index();
   const Bytes part(known.begin(), known.end());
   EXPECT_FALSE(crops.add_jpeg(jpeg, part, std::nullopt, crop)) << "an index of the upper part";
   // A crop of that region needs the last tile of the index, whose end is unknown.

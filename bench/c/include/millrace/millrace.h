@@ -146,7 +146,7 @@ typedef struct millrace_open_options {
   const char* labels;
   int32_t no_map;       /* 1: files are read with pread() instead of mapped */
   int32_t no_checksums; /* 1: stored checksums are not compared */
-  int32_t no_notes;     /* 1: record hints stored beside the files (seek indices) are not used */
+  int32_t no_hints;     /* 1: record hints stored beside the files (seek indices) are not used */
   int32_t reserved;
 } millrace_open_options;
 

@@ -230,7 +230,7 @@ struct DiagnoseResult {
   /// Sum of the parts.
   double batch_ms = 0;
   /// The reason, a sentence, if the part "fetch" is missing; else empty.
-  std::string no_fetch{};
+  std::string why_no_fetch{};
   Verdict verdict{};
   std::vector<std::string> warnings{};
   /// The result as text, as JSON (the keys of `millrace diagnose --json`), and as an HTML page.
@@ -253,24 +253,24 @@ class ReportFeed {
  public:
   /// Callback for a report. Times, counts, percentiles, verdict and bad records cover only the
   /// batches since the last report. Memory and warnings are the current ones.
-  using Told = std::function<void(const Report& delta)>;
+  using Callback = std::function<void(const Report& delta)>;
 
-  /// Calls `told` after each `every` batches, counted from now. Throws `Error` (`invalid_argument`)
-  /// if `every` is 0 or `told` is empty.
-  ReportFeed(Pipeline& pipeline, std::uint64_t every, Told told);
+  /// Calls `on_report` after each `every` batches, counted from now. Throws `Error`
+  /// (`invalid_argument`) if `every` is 0 or `on_report` is empty.
+  ReportFeed(Pipeline& pipeline, std::uint64_t every, Callback on_report);
 
-  /// Counts a batch. Call it once for each batch. After `every` batches it calls `told` on the
+  /// Counts a batch. Call it once for each batch. After `every` batches it calls `on_report` on the
   /// calling thread, and passes its exceptions on.
   void count();
   /// Reports the batches since the last report, if there are any. Call it at the end of a run.
   void flush();
 
  private:
-  void tell();
+  void call_back();
 
   Pipeline& pipeline_;
   std::uint64_t every_;
-  Told told_;
+  Callback on_report_;
   std::uint64_t counted_ = 0;
   /// Number of bad records already reported, and the length of their list at that time.
   std::uint64_t bad_records_ = 0;

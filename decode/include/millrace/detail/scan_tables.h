@@ -90,7 +90,8 @@ struct ScanTables {
   /// Makes one thread's part, as `SymbolTable::make` does.
   MILLRACE_HOST_DEVICE void make(const CropHeader& crop, const CropScan::Code* packed,
                                  unsigned thread, unsigned threads) {
-    for (std::int32_t n = 0; n < crop.scan.codes; ++n) codes[n].make(packed[n], thread, threads);
+    for (std::int32_t n = 0; n < crop.scan.code_count; ++n)
+      codes[n].make(packed[n], thread, threads);
     if (thread != 0) return;
     light_blocks = static_cast<std::uint32_t>(crop.across * crop.down);
     blocks = light_blocks + static_cast<std::uint32_t>(crop.components) - 1;

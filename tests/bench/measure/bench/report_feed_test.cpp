@@ -27,7 +27,7 @@ class ReportFeed : public ::testing::Test {
                      .bad_records = BadRecords::mark,
                      .runtime = make_runtime({.workers = 2})});
   }
-  measure::ReportFeed::Told keep() {
+  measure::ReportFeed::Callback keep() {
     return [this](const Report& delta) { deltas_.push_back(delta); };
   }
 

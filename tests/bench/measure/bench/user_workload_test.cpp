@@ -336,7 +336,7 @@ TEST(UserDiagnose, DividesTheTrainersTime) {
     const auto longest = std::ranges::max_element(result.parts, {}, &measure::EpochTime::batch_ms);
     EXPECT_EQ(longest->name, "preparation") << result.text;
     EXPECT_EQ(result.verdict.bound, Bound::transform) << result.text;
-    EXPECT_THAT(result.no_fetch, HasSubstr("no files"));
+    EXPECT_THAT(result.why_no_fetch, HasSubstr("no files"));
     EXPECT_THAT(result.text, HasSubstr("the trainer's own"));
     EXPECT_EQ(Json::parse(result.json).at("cold_cache").at("measured"), false);
     EXPECT_THAT(result.page, HasSubstr("millrace diagnose"));
