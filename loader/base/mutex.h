@@ -91,14 +91,14 @@ class Condition {
 /// Notifies the added conditions in its destructor. Declare it before a `MutexLock`: it then
 /// notifies after the mutex is unlocked, so that the woken thread does not block on the mutex at
 /// once.
-class Wakes {
+class NotifyAfterUnlock {
  public:
-  Wakes() = default;
-  ~Wakes() {
+  NotifyAfterUnlock() = default;
+  ~NotifyAfterUnlock() {
     for (std::size_t n = 0; n < count_; ++n) conditions_[n]->notify_all();
   }
-  Wakes(const Wakes&) = delete;
-  Wakes& operator=(const Wakes&) = delete;
+  NotifyAfterUnlock(const NotifyAfterUnlock&) = delete;
+  NotifyAfterUnlock& operator=(const NotifyAfterUnlock&) = delete;
 
   void add(Condition& condition) { conditions_[count_++] = &condition; }
 

@@ -26,11 +26,11 @@ std::uint64_t EventPoints::last() const {
 }
 
 void EventPoints::reach(std::uint64_t point, Clock::time_point time) {
-  Wakes wakes;
+  NotifyAfterUnlock notify;
   MutexLock lock(mutex_);
   reached_ = std::max(reached_, point);
   time_ = time;
-  wakes.add(reached_condition_);
+  notify.add(reached_condition_);
 }
 
 bool EventPoints::reached(std::uint64_t point) const {
@@ -85,10 +85,10 @@ class HostStream::Queue {
   bool is_owner_process() const { return process_.is_owner(); }
 
   void push(Work work) {
-    Wakes wakes;
+    NotifyAfterUnlock notify;
     MutexLock lock(mutex_);
     works_.push_back({std::move(work), Clock::now()});
-    wakes.add(changed_);
+    notify.add(changed_);
   }
 
   /// Pushes work that only affects later work. The thread sleeps on until other work is pushed.
@@ -100,7 +100,7 @@ class HostStream::Queue {
   /// Records a point of an event. An idle stream has reached it at once, without waking its thread.
   void record(const std::shared_ptr<EventPoints>& points) {
     const std::uint64_t point = points->record();
-    Wakes wakes;
+    NotifyAfterUnlock notify;
     MutexLock lock(mutex_);
     const Clock::time_point now = Clock::now();
     if (idle_at_ && works_.empty()) {
@@ -109,7 +109,7 @@ class HostStream::Queue {
     }
     works_.push_back(
         {[points, point](Clock::time_point& clock) { points->reach(point, clock); }, now});
-    wakes.add(changed_);
+    notify.add(changed_);
   }
 
   /// Adds a step of the stream to the statistics.

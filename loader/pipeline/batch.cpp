@@ -32,7 +32,7 @@ OutputSlot& Batch::output() const {
 }
 
 BatchTensor Batch::operator[](std::string_view field) const {
-  const std::size_t micro_batches = taken();
+  const std::size_t micro_batches = micro_batches_taken();
   if (micro_batches < consumer_->filled(*output_))
     throw Error(ErrorCode::invalid_argument,
                 "only " + std::to_string(micro_batches) + " of the batch's " +
@@ -55,7 +55,9 @@ Batch BatchTensor::share() const {
   return {consumer_->shared_from_this(), output_};
 }
 
-std::size_t Batch::taken() const { return output().taken.load(std::memory_order_acquire); }
+std::size_t Batch::micro_batches_taken() const {
+  return output().micro_batches_taken.load(std::memory_order_acquire);
+}
 std::size_t Batch::size() const { return output().plan.size; }
 std::span<const std::uint64_t> Batch::indices() const { return output().records.indices; }
 std::span<const std::uint8_t> Batch::valid() const { return output().records.valid; }
@@ -80,7 +82,7 @@ void Batch::record_stream(Stream& stream) const { consumer_->record_stream(outpu
 void Batch::record_stream(std::shared_ptr<Stream> stream) const {
   if (stream == nullptr) throw Error(ErrorCode::invalid_argument, "the stream is null");
   record_stream(*stream);
-  consumer_->keep(*output_, std::move(stream));
+  consumer_->own_stream(*output_, std::move(stream));
 }
 
 std::size_t MicroBatch::first() const { return batch_->consumer_->micro_batches().begin(number_); }
@@ -105,7 +107,7 @@ std::span<const std::uint8_t> MicroBatch::valid() const {
 
 MicroBatch MicroBatchRange::Iterator::operator*() const {
   const Batch& batch = range_->batch_;
-  batch.consumer_->take(batch.output(), number_);
+  batch.consumer_->await_micro_batch(batch.output(), number_);
   return MicroBatch(batch, number_);
 }
 

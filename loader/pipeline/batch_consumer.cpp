@@ -65,8 +65,8 @@ Batch BatchConsumer::next(const NextRequest& request) {
   return batch;
 }
 
-void BatchConsumer::take(OutputSlot& output, std::size_t micro_batch) {
-  if (micro_batch < output.taken.load(std::memory_order_acquire)) return;
+void BatchConsumer::await_micro_batch(OutputSlot& output, std::size_t micro_batch) {
+  if (micro_batch < output.micro_batches_taken.load(std::memory_order_acquire)) return;
   const SlotQueues::Clock::time_point asked = SlotQueues::Clock::now();
   refuse_capture(output.stream, "a micro-batch was asked for");
   const BlockingCallScope scope(queues_->forbids_blocking());
@@ -80,7 +80,7 @@ void BatchConsumer::take(OutputSlot& output, std::size_t micro_batch) {
   }
   // This is called after the wait, because a thread that finds the micro-batch already taken does
   // not make the stream wait.
-  queues_->taken(output, micro_batch, asked, got);
+  queues_->micro_batch_taken(output, micro_batch, asked, got);
 }
 
 void BatchConsumer::reach(OutputSlot& output, std::size_t micro_batch) {

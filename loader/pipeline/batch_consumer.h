@@ -35,11 +35,11 @@ class BatchConsumer : public std::enable_shared_from_this<BatchConsumer> {
   State state_at(const RunPosition& at) const;
   /// Makes the batch's stream wait for a micro-batch. If the batch has no stream, the calling
   /// thread waits.
-  void take(OutputSlot& output, std::size_t micro_batch);
+  void await_micro_batch(OutputSlot& output, std::size_t micro_batch);
   void record_stream(OutputSlot& output, Stream& stream);
   /// Keeps a stream that uses the batch alive until the output slot is released.
-  void keep(OutputSlot& output, std::shared_ptr<Stream> stream) {
-    queues_->keep(output, std::move(stream));
+  void own_stream(OutputSlot& output, std::shared_ptr<Stream> stream) {
+    queues_->own_stream(output, std::move(stream));
   }
   /// Returns the slot to the slot queues. In a child of fork() leaks this object instead.
   void release(OutputSlot& output) noexcept;

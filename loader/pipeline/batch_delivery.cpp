@@ -10,12 +10,12 @@
 
 namespace millrace {
 
-void BatchDelivery::fill_in(const HostSlot& host, OutputSlot& output,
-                            std::size_t micro_batch) const {
+void BatchDelivery::copy_results(const HostSlot& host, OutputSlot& output,
+                                 std::size_t micro_batch) const {
   if (micro_batch == 0) {
     output.plan = host.plan;
     output.planned_at = host.planned_at;
-    output.taken.store(0, std::memory_order_relaxed);
+    output.micro_batches_taken.store(0, std::memory_order_relaxed);
     output.stream = nullptr;
     output.used = 0;
     output.records.indices.resize(host.plan.size);
@@ -42,16 +42,16 @@ InPlaceDelivery::InPlaceDelivery(std::shared_ptr<SlotQueues> queues, ProfilerRan
   }
 }
 
-void InPlaceDelivery::pass_on(HostSlot& host, std::size_t micro_batch) {
+void InPlaceDelivery::deliver(HostSlot& host, std::size_t micro_batch) {
   const Clock::time_point began = Clock::now();
   const ProfilerRange range(profiler_, "upload", host.plan.number);
   OutputSlot& output = *outputs_.at(host.number);
-  if (micro_batch == 0) queues_->fill(output);
-  fill_in(host, output, micro_batch);
-  queues_->on_way(output, host, micro_batch, began, 0);
+  if (micro_batch == 0) queues_->begin_filling(output);
+  copy_results(host, output, micro_batch);
+  queues_->micro_batch_enqueued(output, host, micro_batch, began, 0);
 }
 
-bool InPlaceDelivery::wait_until_left(HostSlot& host, std::chrono::nanoseconds timeout) {
+bool InPlaceDelivery::wait_until_unused(HostSlot& host, std::chrono::nanoseconds timeout) {
   const OutputSlot& output = *outputs_.at(host.number);
   for (std::size_t use = 0; use < output.used; ++use)
     if (!output.uses[use].done->wait(timeout)) return false;
@@ -81,7 +81,7 @@ CopyDelivery::CopyDelivery(std::shared_ptr<SlotQueues> queues, Device& device,
   queues_->set_words({"device", "device_slots"});
 }
 
-void CopyDelivery::pass_on(HostSlot& host, std::size_t micro_batch) {
+void CopyDelivery::deliver(HostSlot& host, std::size_t micro_batch) {
   host.copies[micro_batch].made_at = Clock::now();
   std::size_t copied = 0;
   if (upload_->staged()) {  // a copy into a staging slot does not wait for a device slot
@@ -97,9 +97,9 @@ void CopyDelivery::pass_on(HostSlot& host, std::size_t micro_batch) {
   const BlockingCallScope scope(queues_->forbids_blocking());
   const ProfilerRange range(profiler_, "upload", host.plan.number);
   copied += upload_->deliver(host, *output_, micro_batch);
-  fill_in(host, *output_, micro_batch);
+  copy_results(host, *output_, micro_batch);
   scope.check("upload");
-  queues_->on_way(*output_, host, micro_batch, began, copied);
+  queues_->micro_batch_enqueued(*output_, host, micro_batch, began, copied);
   if (micro_batch + 1 == queues_->micro_batches().count) queues_->leave(host);
 }
 
@@ -142,7 +142,7 @@ CopyDelivery::Clock::time_point CopyDelivery::poll_completions() {
   return Clock::now() + poll_interval;
 }
 
-bool CopyDelivery::wait_until_left(HostSlot& host, std::chrono::nanoseconds timeout) {
+bool CopyDelivery::wait_until_unused(HostSlot& host, std::chrono::nanoseconds timeout) {
   if (!host.copies.back().end->wait(timeout)) return false;
   for (HostSlot::Copy& copy : host.copies) {
     copy.began_at = copy.begin->passed_at();

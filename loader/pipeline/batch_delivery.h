@@ -28,13 +28,13 @@ class BatchDelivery {
 
   /// For the upload thread: delivers a finished micro-batch. Call it for micro-batches in plan
   /// order. It may return without delivery if the slot queues are closed.
-  virtual void pass_on(HostSlot& host, std::size_t micro_batch) = 0;
+  virtual void deliver(HostSlot& host, std::size_t micro_batch) = 0;
   /// For the upload thread: tells the slot queues which work the device has completed. Returns the
   /// time of the next poll.
   virtual Clock::time_point poll_completions() { return Clock::time_point::max(); }
   /// For the plan-recycle thread: waits until no copy or stream reads a leaving slot any more.
   /// Returns false at the timeout.
-  virtual bool wait_until_left(HostSlot& host, std::chrono::nanoseconds timeout) = 0;
+  virtual bool wait_until_unused(HostSlot& host, std::chrono::nanoseconds timeout) = 0;
   /// For the plan-recycle thread, after the upload thread has ended: waits for all enqueued work.
   /// Returns false if some work has not ended by `deadline`.
   virtual bool drain(Clock::time_point) noexcept { return true; }
@@ -48,7 +48,7 @@ class BatchDelivery {
 
   /// Copies a micro-batch's record indices and validity into the output slot. For the batch's first
   /// micro-batch, it also copies the batch's plan and resets the slot.
-  void fill_in(const HostSlot& host, OutputSlot& output, std::size_t micro_batch) const;
+  void copy_results(const HostSlot& host, OutputSlot& output, std::size_t micro_batch) const;
 
   const std::shared_ptr<SlotQueues> queues_;
   ProfilerRanges* const profiler_;
@@ -59,8 +59,8 @@ class InPlaceDelivery final : public BatchDelivery {
  public:
   InPlaceDelivery(std::shared_ptr<SlotQueues> queues, ProfilerRanges* profiler);
 
-  void pass_on(HostSlot& host, std::size_t micro_batch) override;
-  bool wait_until_left(HostSlot& host, std::chrono::nanoseconds timeout) override;
+  void deliver(HostSlot& host, std::size_t micro_batch) override;
+  bool wait_until_unused(HostSlot& host, std::chrono::nanoseconds timeout) override;
 
  private:
   /// One per host slot.
@@ -84,9 +84,9 @@ class CopyDelivery final : public BatchDelivery {
   CopyDelivery(std::shared_ptr<SlotQueues> queues, Device& device, std::unique_ptr<Upload> upload,
                std::size_t slots, std::size_t slot_bytes, MakeAgain make_again = {});
 
-  void pass_on(HostSlot& host, std::size_t micro_batch) override;
+  void deliver(HostSlot& host, std::size_t micro_batch) override;
   Clock::time_point poll_completions() override;
-  bool wait_until_left(HostSlot& host, std::chrono::nanoseconds timeout) override;
+  bool wait_until_unused(HostSlot& host, std::chrono::nanoseconds timeout) override;
   bool drain(Clock::time_point deadline) noexcept override { return upload_->drain(deadline); }
   std::size_t staging_bytes() const override { return upload_->staging_bytes(); }
 

@@ -35,10 +35,10 @@ void check(const PipelineOptions& options, const Device& device) {
   require_positive(options.slots.prefetch, "prefetch");
   if (copies(options, device)) require_positive(options.slots.device_slots, "device_slots");
   require_positive(options.slots.micro_batches, "micro_batches");
-  if (options.slots.read_ahead > Prefetcher::furthest)
+  if (options.slots.read_ahead > Prefetcher::max_read_ahead)
     throw Error(ErrorCode::invalid_argument,
                 "read_ahead is " + std::to_string(options.slots.read_ahead) +
-                    " batches; it must be at most " + std::to_string(Prefetcher::furthest));
+                    " batches; it must be at most " + std::to_string(Prefetcher::max_read_ahead));
   if (options.debug.stop_timeout.count() < 0)
     throw Error(
         ErrorCode::invalid_argument,
@@ -113,7 +113,7 @@ std::vector<std::unique_ptr<HostSlot>> make_host_slots(std::size_t count, const 
     host->memory = checked(
         RuntimeServices::of(runtime).host_memory(device, layout.bytes(), nodes.node_of(number)),
         layout.bytes(), device, "allocate_host()");
-    nodes.look_at(number, host->memory);
+    nodes.count_pages(number, host->memory);
     host->records.indices.reserve(layout.micro_batches().samples);
     host->records.valid.reserve(layout.micro_batches().samples);
     host->positions.reserve(layout.micro_batches().samples);
@@ -148,8 +148,9 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
                  ? stream_sampler(*stream, options)
                  : std::make_shared<RunSampler>(
                        Sampler(options.order.measured(*dataset), dataset->size(), options.seed));
-  const Schedule schedule = stream != nullptr ? stream_schedule(*stream, options)
-                                              : Schedule(sampler_->now()->epoch_size(), options);
+  const Schedule schedule = stream != nullptr
+                                ? stream_schedule(*stream, options)
+                                : Schedule(sampler_->current()->epoch_size(), options);
   const std::shared_ptr<const BatchTransform> batch_transform =
       options.batch_transform != nullptr ? options.batch_transform : transform->batch_transform();
   const BatchFields fields = fields_of(transform->spec(), options, batch_transform.get());
@@ -238,13 +239,14 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   if (copying)
     delivery_ = std::make_shared<CopyDelivery>(
         queues_, *device_, std::move(upload), options.slots.device_slots, handed_out.bytes(),
-        MakeAgain{.sample =
-                      [workers = sample_workers_, queues = queues_.get()](HostSlot& host,
-                                                                          std::size_t sample) {
-                        return workers->make_again(*queues, host, sample);
-                      },
-                  .batch = [workers = sample_workers_, queues = queues_.get()](
-                               HostSlot& host) { return workers->finish_again(*queues, host); }});
+        MakeAgain{
+            .sample =
+                [workers = sample_workers_, queues = queues_.get()](HostSlot& host,
+                                                                    std::size_t sample) {
+                  return workers->make_again(*queues, host, sample);
+                },
+            .batch = [workers = sample_workers_, queues = queues_.get()](
+                         HostSlot& host) { return workers->finish_batch_again(*queues, host); }});
   else
     delivery_ = std::make_shared<InPlaceDelivery>(queues_, device_->profiler());
   consumer_ = std::make_shared<BatchConsumer>(queues_, device_, handed_out, std::move(identity),

@@ -102,7 +102,7 @@ unsigned PipelineNodes::cores() const {
   return static_cast<unsigned>(std::max<std::size_t>(cores, 1));
 }
 
-void PipelineNodes::look_at(std::size_t slot, const Memory& memory) {
+void PipelineNodes::count_pages(std::size_t slot, const Memory& memory) {
   Node& node = counts_[places_[slot]];
   const std::optional<std::size_t> elsewhere = pages_elsewhere(memory, node.node.number);
   node.pages_elsewhere = elsewhere && node.pages_elsewhere
@@ -144,18 +144,19 @@ void PipelineNodes::fill(Report& report, const std::vector<NodeFigures>& now,
     const Node& node = counts_[place];
     // The counts are read one after another: workers may have increased one of them in between.
     const std::uint64_t elsewhere = now[place].elsewhere - base[place].elsewhere;
-    NodeReport& told = report.nodes.emplace_back();
-    told.node = node.node.number;
-    told.workers = node.workers;
-    told.workers_bound = pools_[place]->bound();
-    told.slots = node.slots;
-    told.samples_by_helpers = now[place].by_helpers - base[place].by_helpers;
-    told.samples = difference(now[place].by_workers - base[place].by_workers, elsewhere) +
-                   told.samples_by_helpers;
-    if (node.slots > 0 && node.pages_elsewhere) told.memory_on_node = *node.pages_elsewhere == 0;
-    report.workers_bound = report.workers_bound && told.workers_bound;
+    NodeReport& node_report = report.nodes.emplace_back();
+    node_report.node = node.node.number;
+    node_report.workers = node.workers;
+    node_report.workers_bound = pools_[place]->bound();
+    node_report.slots = node.slots;
+    node_report.samples_by_helpers = now[place].by_helpers - base[place].by_helpers;
+    node_report.samples = difference(now[place].by_workers - base[place].by_workers, elsewhere) +
+                          node_report.samples_by_helpers;
+    if (node.slots > 0 && node.pages_elsewhere)
+      node_report.memory_on_node = *node.pages_elsewhere == 0;
+    report.workers_bound = report.workers_bound && node_report.workers_bound;
     // On a machine with one node, all memory is on that node.
-    if (node.slots > 0 && several_nodes_ && told.memory_on_node != true)
+    if (node.slots > 0 && several_nodes_ && node_report.memory_on_node != true)
       report.warnings.push_back(memory_warning(node));
   }
 }

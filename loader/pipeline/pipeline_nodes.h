@@ -45,7 +45,7 @@ class PipelineNodes {
   unsigned cores() const;
 
   /// Counts the pages of a slot's memory that are not on the slot's node.
-  void look_at(std::size_t slot, const Memory& memory);
+  void count_pages(std::size_t slot, const Memory& memory);
   /// Counts `samples` samples that a worker made in this slot. Several workers may call it at once.
   void made(std::size_t slot, unsigned worker, std::size_t samples);
 

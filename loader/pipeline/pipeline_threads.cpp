@@ -18,7 +18,7 @@ void UploadThread::run() noexcept {
       const Clock::time_point next_poll = delivery->poll_completions();
       const std::optional<SlotQueues::ReadyMicroBatch> made = queues->next_made(since, next_poll);
       if (!made) continue;
-      delivery->pass_on(*made->host, made->micro_batch);
+      delivery->deliver(*made->host, made->micro_batch);
       since = Clock::now();
     }
   } catch (...) {
@@ -50,7 +50,7 @@ void PlanRecycleThread::plan(HostSlot& host) {
   const std::uint64_t number = host.plan.number;
   if (!queues->planned(host, began, sample_workers->concurrency())) return;
   sample_workers->submit(queues, host);
-  if (prefetcher != nullptr) prefetcher->planned(number);
+  if (prefetcher != nullptr) prefetcher->note_planned(number);
 }
 
 /// Frees all leaving slots that no copy or stream reads any more. If all are still read, waits up
@@ -58,12 +58,12 @@ void PlanRecycleThread::plan(HostSlot& host) {
 void PlanRecycleThread::free_left() try {
   const BlockingCallScope scope(queues->forbids_blocking());
   const auto free_if_left = [&](HostSlot& host, std::chrono::nanoseconds timeout) {
-    const bool left = delivery->wait_until_left(host, timeout);
+    const bool left = delivery->wait_until_unused(host, timeout);
     scope.check("recycle");
     if (left) {
       host.sampler.reset();  // this may free weights that no other batch needs
       host.records_held.reset();
-      queues->left(host);
+      queues->free_host(host);
     }
     return left;
   };

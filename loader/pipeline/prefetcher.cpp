@@ -21,13 +21,13 @@ Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset,
       next_(first),
       end_(first) {}
 
-void Prefetcher::planned(std::uint64_t number) {
-  Wakes wakes;
+void Prefetcher::note_planned(std::uint64_t number) {
+  NotifyAfterUnlock notify;
   MutexLock lock(mutex_);
   end_ = number + read_ahead_ + 1;
   const std::uint64_t per_epoch = schedule_.batches_per_epoch();
   if (epoch_break_) end_ = std::min(end_, (number / per_epoch + 1) * per_epoch);
-  wakes.add(changed_);
+  notify.add(changed_);
 }
 
 void Prefetcher::close() {
@@ -55,7 +55,7 @@ void Prefetcher::run(SlotQueues& queues) noexcept {
     while (const std::optional<std::uint64_t> number = wait_for_number()) {
       if (queues.closed()) return;  // an error ended the run
       const BlockingCallScope scope(queues.forbids_blocking());
-      if (const std::optional<BatchPlan> plan = schedule_.batch(*number)) tell(*plan);
+      if (const std::optional<BatchPlan> plan = schedule_.batch(*number)) announce(*plan);
       scope.check("plan");
     }
   } catch (...) {
@@ -63,19 +63,19 @@ void Prefetcher::run(SlotQueues& queues) noexcept {
   }
 }
 
-void Prefetcher::tell(const BatchPlan& plan) {
+void Prefetcher::announce(const BatchPlan& plan) {
   records_.resize(plan.size);
   for (std::size_t sample = 0; sample < plan.size; ++sample)
     records_[sample] = schedule_.position(plan, sample);
-  sampler_->now()->draw(records_, records_);
+  sampler_->current()->draw(records_, records_);
   try {
     dataset_->prefetch(records_);
   } catch (...) {
-    note_failure(text_of_exception());
+    record_failure(text_of_exception());
   }
 }
 
-void Prefetcher::note_failure(const std::string& what) {
+void Prefetcher::record_failure(const std::string& what) {
   MutexLock lock(mutex_);
   if (failures_++ == 0) first_failure_ = what;
 }

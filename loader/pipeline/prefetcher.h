@@ -23,7 +23,7 @@ namespace millrace {
 class Prefetcher {
  public:
   /// Largest number of batches to prefetch after the planned ones.
-  static constexpr std::size_t furthest = 4096;
+  static constexpr std::size_t max_read_ahead = 4096;
 
   /// Begins with batch `first`. Prefetches up to `read_ahead` batches after the last planned one.
   /// With `epoch_break`, these are batches of its epoch only. Draws records with the present
@@ -33,7 +33,7 @@ class Prefetcher {
              bool epoch_break = false);
 
   /// Notes that the batches up to `number` are planned. May be called from any thread.
-  void planned(std::uint64_t number);
+  void note_planned(std::uint64_t number);
   /// Ends the thread. May be called from any thread.
   void close();
   /// Body of the thread; returns after `close`. An exception of the dataset becomes a warning.
@@ -48,8 +48,8 @@ class Prefetcher {
  private:
   /// Returns the next batch to prefetch; nullopt after `close`.
   std::optional<std::uint64_t> wait_for_number();
-  void tell(const BatchPlan& plan);
-  void note_failure(const std::string& what);
+  void announce(const BatchPlan& plan);
+  void record_failure(const std::string& what);
 
   const std::shared_ptr<const Dataset> dataset_;
   const std::string name_;

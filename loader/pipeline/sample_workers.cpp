@@ -22,12 +22,12 @@ constexpr std::chrono::milliseconds adapt_time{100};
 
 /// A worker takes at most as many samples at once as it makes in about this time, but at least one.
 /// Each take costs a call of the pool and two updates of counts that all workers share.
-constexpr std::chrono::microseconds moment{20};
+constexpr std::chrono::microseconds take_time{20};
 /// Fewest takes per worker and batch, so that the workers end at about the same time.
 constexpr std::size_t fewest_takes = 4;
 /// Largest number of samples that a worker takes at once when it interleaves samples. The last
 /// sample of a take has nothing to be interleaved with.
-constexpr std::size_t max_in_turn = 16;
+constexpr std::size_t max_interleaved_take = 16;
 
 double in_seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
@@ -113,7 +113,8 @@ SampleWorkers::SampleWorkers(std::unique_ptr<SampleMaker> maker, const BatchFiel
 
 void SampleWorkers::start() {
   MutexLock lock(mutex_);
-  if (!dismissed_) RuntimeServices::of(runtime_).need(this, nodes_.workers(), nodes_.pools());
+  if (!dismissed_)
+    RuntimeServices::of(runtime_).set_needed_workers(this, nodes_.workers(), nodes_.pools());
 }
 
 void SampleWorkers::submit(std::shared_ptr<SlotQueues> queues, HostSlot& host) {
@@ -131,12 +132,13 @@ std::size_t SampleWorkers::samples_at_a_time(std::size_t samples) {
   const std::chrono::nanoseconds busy = maker_->busy_of(0, runtime_.workers());
   if (made > pace_.samples)
     pace_ = {(busy - pace_.busy) / static_cast<std::int64_t>(made - pace_.samples), made, busy};
-  const auto in_a_moment =
-      static_cast<std::size_t>(moment / std::max(pace_.each, std::chrono::nanoseconds(1)));
-  const std::size_t share = samples / (fewest_takes * nodes_.workers());
+  const auto samples_in_take_time =
+      static_cast<std::size_t>(take_time / std::max(pace_.each, std::chrono::nanoseconds(1)));
+  const std::size_t largest_take = samples / (fewest_takes * nodes_.workers());
   if (maker_->at_once() > 1)
-    return std::clamp<std::size_t>(share, samples >= 2 * nodes_.workers() ? 2 : 1, max_in_turn);
-  return std::clamp<std::size_t>(share, 1, std::max<std::size_t>(in_a_moment, 1));
+    return std::clamp<std::size_t>(largest_take, samples >= 2 * nodes_.workers() ? 2 : 1,
+                                   max_interleaved_take);
+  return std::clamp<std::size_t>(largest_take, 1, std::max<std::size_t>(samples_in_take_time, 1));
 }
 
 /// Samples [begin, end) of a slot, as tasks.
@@ -151,7 +153,7 @@ class SampleWorkers::TaskRange final : public SampleMaker::Tasks {
         again_(again),
         next_(begin),
         end_(end),
-        left_(end - begin) {}
+        unmade_(end - begin) {}
   std::optional<SampleMaker::Task> next() override {
     if (next_ == end_ || queues_.closed()) return std::nullopt;
     const std::size_t sample = next_++;
@@ -177,9 +179,9 @@ class SampleWorkers::TaskRange final : public SampleMaker::Tasks {
       write(*sample_workers_.fields_.index(), records.indices[task.place]);
     if (sample_workers_.fields_.valid())
       write(*sample_workers_.fields_.valid(), records.valid[task.place]);
-    --left_;
+    --unmade_;
   }
-  bool all_made() const { return left_ == 0; }
+  bool all_made() const { return unmade_ == 0; }
 
  private:
   const SampleWorkers& sample_workers_;
@@ -189,7 +191,7 @@ class SampleWorkers::TaskRange final : public SampleMaker::Tasks {
   const bool again_;
   std::size_t next_;
   const std::size_t end_;
-  std::size_t left_;
+  std::size_t unmade_;
 };
 
 void SampleWorkers::make_samples(SlotQueues& queues, HostSlot& host, std::size_t first,
@@ -236,7 +238,7 @@ const std::byte* SampleWorkers::make_again(SlotQueues& queues, HostSlot& host,
   return nullptr;
 }
 
-bool SampleWorkers::finish_again(SlotQueues& queues, HostSlot& host) noexcept {
+bool SampleWorkers::finish_batch_again(SlotQueues& queues, HostSlot& host) noexcept {
   try {
     if (maker_->finishes_batches()) finish_batch(queues, host, maker_->again_worker());
     return true;
@@ -276,14 +278,17 @@ void SampleWorkers::adapt(const SlotQueues& queues) {
   const Clock::time_point now = Clock::now();
   const std::chrono::nanoseconds stalled = queues.stalled();
   MutexLock lock(mutex_);
-  if (dismissed_ || ++window_.batches < adapt_batches || now - window_.begin < adapt_time) return;
+  if (dismissed_ || ++since_adapted_.batches < adapt_batches ||
+      now - since_adapted_.begin < adapt_time)
+    return;
   const std::chrono::nanoseconds busy = maker_->busy_of(0, runtime_.workers());
-  RuntimeServices::of(runtime_).need(
+  RuntimeServices::of(runtime_).set_needed_workers(
       this,
-      auto_workers_.update({in_seconds(now - window_.begin), in_seconds(stalled - window_.stalled),
-                            in_seconds(busy - window_.busy)}),
+      auto_workers_.update({in_seconds(now - since_adapted_.begin),
+                            in_seconds(stalled - since_adapted_.stalled),
+                            in_seconds(busy - since_adapted_.busy)}),
       nodes_.pools());
-  window_ = {now, 0, busy, stalled};
+  since_adapted_ = {now, 0, busy, stalled};
 }
 
 unsigned SampleWorkers::concurrency() const {

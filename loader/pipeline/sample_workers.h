@@ -49,7 +49,7 @@ class SampleWorkers final : public HostWorkers, public std::enable_shared_from_t
   const std::byte* make_again(SlotQueues& queues, HostSlot& host, std::size_t sample) noexcept;
   /// Runs the batch transform once more, if there is one. If it throws, closes the queues with the
   /// error and returns false.
-  bool finish_again(SlotQueues& queues, HostSlot& host) noexcept;
+  bool finish_batch_again(SlotQueues& queues, HostSlot& host) noexcept;
   /// Calls `item` with each number below `items`, on the calling thread and on workers that are
   /// between two samples. It never waits for a worker to begin, so it also returns if all workers
   /// are busy.
@@ -90,13 +90,13 @@ class SampleWorkers final : public HostWorkers, public std::enable_shared_from_t
   AutoWorkers auto_workers_ MILLRACE_GUARDED_BY(mutex_);
   /// Time at which the number of workers was last chosen, the number of batches since then, and the
   /// total times at that time.
-  struct Window {
+  struct SinceAdapted {
     Clock::time_point begin = Clock::now();
     std::uint64_t batches = 0;
     std::chrono::nanoseconds busy{0};
     std::chrono::nanoseconds stalled{0};
   };
-  Window window_ MILLRACE_GUARDED_BY(mutex_);
+  SinceAdapted since_adapted_ MILLRACE_GUARDED_BY(mutex_);
   /// Recent time per sample, with the totals of samples and of time at the last update.
   struct Pace {
     std::chrono::nanoseconds each = std::chrono::nanoseconds::max();

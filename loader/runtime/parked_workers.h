@@ -38,7 +38,7 @@ class ParkedWorkers {
   bool sleep(unsigned worker, Mutex& mutex) MILLRACE_REQUIRES(mutex) {
     ParkedWorker& self = parked_workers_[worker];
     self.rest = Rest::asleep;
-    while (self.rest == Rest::asleep) self.wakes.wait(mutex);
+    while (self.rest == Rest::asleep) self.condition.wait(mutex);
     self.rest = Rest::awake;
     return std::exchange(self.offered, false);
   }
@@ -52,7 +52,7 @@ class ParkedWorkers {
       if (parked.rest != Rest::asleep) continue;
       parked.rest = Rest::called;
       parked.offered = offered;
-      called.conditions_[called.count_++] = &parked.wakes;
+      called.conditions_[called.count_++] = &parked.condition;
     }
     return called;
   }
@@ -75,7 +75,7 @@ class ParkedWorkers {
   struct ParkedWorker {
     Rest rest = Rest::awake;
     bool offered = false;
-    Condition wakes;
+    Condition condition;
   };
 
   std::vector<ParkedWorker> parked_workers_;

@@ -42,8 +42,8 @@ void RuntimeServices::activate(const std::vector<Need>& needs) {
   for (const auto& pool : pools_) pool->set_concurrency(active[pool.get()]);
 }
 
-void RuntimeServices::need(const void* pipeline, unsigned workers,
-                           const std::vector<WorkerPool*>& pools) {
+void RuntimeServices::set_needed_workers(const void* pipeline, unsigned workers,
+                                         const std::vector<WorkerPool*>& pools) {
   set_need(pipeline, {std::max(workers, 1U), pools.empty() ? all_pools() : pools});
 }
 

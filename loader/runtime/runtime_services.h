@@ -42,7 +42,8 @@ class RuntimeServices {
   /// Each pipeline's workers are assigned to those of its pools that have the fewest active
   /// workers. A pool may get 0 active workers: other pools' workers help with its jobs if these
   /// allow it. If the runtime is not adaptive, this call does nothing.
-  void need(const void* pipeline, unsigned workers, const std::vector<WorkerPool*>& pools = {});
+  void set_needed_workers(const void* pipeline, unsigned workers,
+                          const std::vector<WorkerPool*>& pools = {});
   /// Releases the workers that `pipeline` needed. `hangs` = some of them did not finish in time.
   void release(const void* pipeline, bool hangs = false);
   bool some_hang() const { return some_hang_; }

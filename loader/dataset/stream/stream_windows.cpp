@@ -134,7 +134,7 @@ bool StreamWindows::begin_window(std::uint64_t epoch, std::uint64_t first) {
     const std::uint64_t needed = is_current ? std::max(need_.end, need_.known) : 0;
     return first < needed + options_.window_records;
   };
-  while (!closed_ && !may_begin()) reader_wakes_.wait(mutex_);
+  while (!closed_ && !may_begin()) reader_condition_.wait(mutex_);
   if (closed_) return false;
   windows_.push_back({.epoch = epoch, .first = first});
   return true;
@@ -144,8 +144,8 @@ bool StreamWindows::wait_for_memory() {
   MutexLock lock(mutex_);
   while (!closed_ && held_bytes_ >= options_.memory_bytes) {
     waits_for_memory_ = true;
-    planner_wakes_.notify_all();
-    reader_wakes_.wait(mutex_);
+    planner_condition_.notify_all();
+    reader_condition_.wait(mutex_);
   }
   waits_for_memory_ = false;
   return !closed_;
@@ -153,13 +153,13 @@ bool StreamWindows::wait_for_memory() {
 
 bool StreamWindows::add(std::shared_ptr<const HeldRecord> record) {
   const std::size_t bytes = bytes_of(*record);
-  Wakes wakes;
+  NotifyAfterUnlock notify;
   MutexLock lock(mutex_);
   Window& window = windows_.back();
   window.records.push_back(std::move(record));
   window.bytes += bytes;
   held_bytes_ += bytes;
-  if (window.epoch == need_.epoch && window.end() == need_.known) wakes.add(planner_wakes_);
+  if (window.epoch == need_.epoch && window.end() == need_.known) notify.add(planner_condition_);
   if (window.records.size() >= options_.window_records) return true;
   const bool ends_early = window.bytes >= options_.memory_bytes / windows_in_memory;
   ended_early_ += ends_early ? 1 : 0;
@@ -176,13 +176,13 @@ void StreamWindows::complete_window(bool last) {
   std::vector<std::uint32_t> order = permutation(
       window->records.size(),
       run_.shuffled ? std::optional(Random(run_.seed, position, window_stream)) : std::nullopt);
-  Wakes wakes;
+  NotifyAfterUnlock notify;
   MutexLock lock(mutex_);
   window->order = std::move(order);
   window->complete = true;
   window->last = last;
   ++completed_;
-  wakes.add(planner_wakes_);
+  notify.add(planner_condition_);
 }
 
 void StreamWindows::note_failure(std::uint64_t epoch) {
@@ -200,10 +200,10 @@ void StreamWindows::note_failure(std::uint64_t epoch) {
     failure = std::make_exception_ptr(
         Error(ErrorCode::io, where + text_of_exception(), "read", next_record_));
   }
-  Wakes wakes;
+  NotifyAfterUnlock notify;
   MutexLock lock(mutex_);
   failure_ = std::move(failure);
-  wakes.add(planner_wakes_);
+  notify.add(planner_condition_);
 }
 
 void StreamWindows::close() noexcept {
@@ -213,8 +213,8 @@ void StreamWindows::close() noexcept {
     closed_ = true;
     ended_ = true;
     ++interrupts_;
-    reader_wakes_.notify_all();
-    planner_wakes_.notify_all();
+    reader_condition_.notify_all();
+    planner_condition_.notify_all();
   }
   was_read_->store(true);  // an interrupted stream must be restarted
   stream_->interrupt();
@@ -231,12 +231,12 @@ bool StreamWindows::is_over() const {
 
 std::optional<StreamWindows::Extent> StreamWindows::wait_for(const Need& need) {
   MutexLock lock(mutex_);
-  while (!closed_ && !begin_epoch(need.epoch)) planner_wakes_.wait(mutex_);
+  while (!closed_ && !begin_epoch(need.epoch)) planner_condition_.wait(mutex_);
   need_ = need;
   while (!closed_) {
     // This also frees windows that precede the position at which the run resumes.
     free_windows();
-    reader_wakes_.notify_all();
+    reader_condition_.notify_all();
     std::uint64_t complete = 0;
     std::uint64_t known = 0;
     for (const Window& window : windows_) {
@@ -253,7 +253,7 @@ std::optional<StreamWindows::Extent> StreamWindows::wait_for(const Need& need) {
                       std::to_string(options_.memory_bytes) +
                       "); set OnePassOptions::memory_bytes higher, or make batches smaller",
                   "plan");
-    planner_wakes_.wait(mutex_);
+    planner_condition_.wait(mutex_);
   }
   return std::nullopt;
 }
@@ -280,7 +280,7 @@ void StreamWindows::free_windows() {
     windows_.pop_front();
     freed = true;
   }
-  if (freed) reader_wakes_.notify_all();
+  if (freed) reader_condition_.notify_all();
 }
 
 void StreamWindows::draw(std::span<std::uint64_t> offsets) const {
@@ -313,11 +313,11 @@ std::shared_ptr<const void> StreamWindows::hold(std::uint64_t begin) {
 }
 
 void StreamWindows::release(std::uint64_t begin) {
-  Wakes wakes;
+  NotifyAfterUnlock notify;
   MutexLock lock(mutex_);
   holds_.erase(holds_.find(begin));
   free_windows();
-  wakes.add(planner_wakes_);
+  notify.add(planner_condition_);
 }
 
 // ---- the workers

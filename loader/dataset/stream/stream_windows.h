@@ -152,8 +152,8 @@ class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
   std::atomic<std::int64_t> busy_ns_{0};
 
   mutable Mutex mutex_;
-  Condition reader_wakes_;
-  Condition planner_wakes_;
+  Condition reader_condition_;
+  Condition planner_condition_;
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
   /// Whether the reading thread may use the stream.
   bool reads_ MILLRACE_GUARDED_BY(mutex_) = false;

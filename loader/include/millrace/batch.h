@@ -120,7 +120,7 @@ class Batch {
       : consumer_(std::move(consumer)), output_(output) {}
   /// Throws `Error` (`invalid_argument`) for an empty batch.
   OutputSlot& output() const;
-  std::size_t taken() const;
+  std::size_t micro_batches_taken() const;
 
   std::shared_ptr<BatchConsumer> consumer_;
   OutputSlot* output_ = nullptr;

@@ -140,9 +140,9 @@ void read_ranks(const RunMembers& run, const JsonLocation& location, RankOptions
   run.read("local_world", 1, ranks.world, ranks.local_world);
   run.read("local_rank", 0, ranks.local_world - 1, ranks.local_rank);
   run.read("global_batch_size", 1, max_ranks, into.global_batch_size);
-  if (mine.world > 1 && run.find("rank") == nullptr)
+  if (ranks.world > 1 && run.find("rank") == nullptr)
     location.fail(location.name("rank") + " is missing, but " + location.name("world") + " is " +
-                  std::to_string(mine.world));
+                  std::to_string(ranks.world));
 }
 
 }  // namespace

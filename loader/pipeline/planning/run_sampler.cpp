@@ -31,7 +31,7 @@ RunSampler::RunSampler(const Sampler& sampler)
     : hashes_(std::make_shared<OrderHashes>(sampler)),
       sampler_(std::make_shared<const Sampler>(sampler)) {}
 
-std::shared_ptr<const Sampler> RunSampler::now() const {
+std::shared_ptr<const Sampler> RunSampler::current() const {
   MutexLock lock(mutex_);
   return sampler_;
 }
@@ -49,7 +49,7 @@ std::uint64_t RunSampler::set_weights(std::vector<double> weights,
                                       const std::function<std::uint64_t()>& first_epoch) {
   // The table and the hash take time to make. They are made before the lock, which delays the
   // planner.
-  const std::shared_ptr<const Sampler> before = now();
+  const std::shared_ptr<const Sampler> before = current();
   const Sampler::PreparedWeights prepared = before->prepared(std::move(weights));
   const std::uint64_t hash = before->reweighted(0, prepared).hash();
   std::shared_ptr<const Sampler> replaced;  // freed after the mutex is released

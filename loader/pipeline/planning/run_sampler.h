@@ -42,7 +42,7 @@ class RunSampler {
  public:
   explicit RunSampler(const Sampler& sampler);
 
-  std::shared_ptr<const Sampler> now() const;
+  std::shared_ptr<const Sampler> current() const;
   /// Returns the sampler for batches of an epoch, and forgets the weights of earlier epochs. The
   /// epoch must be at least that of the last call.
   std::shared_ptr<const Sampler> for_epoch(std::uint64_t epoch);

@@ -67,7 +67,7 @@ class SampleMaker {
     /// is not written to the slot.
     bool again = false;
     /// Whether its record is already known to be bad.
-    bool noted = false;
+    bool known_bad = false;
   };
   /// Result of a task: the record that the sample was made of, and whether the sample is valid.
   struct SampleResult {

@@ -218,8 +218,8 @@ void WorkerSource::note_stages(SampleLane& lane) {
 void WorkerSource::judge(SampleLane& lane, const Status& status) {
   if (!status.is_ok()) {
     const std::uint64_t index = lane.made.record;
-    const bool noted = lane.task->noted || (lane.task->again && lane.last_bad == index);
-    if (!noted) maker_.note_bad(index, status.reason());
+    const bool known_bad = lane.task->known_bad || (lane.task->again && lane.last_bad == index);
+    if (!known_bad) maker_.note_bad(index, status.reason());
     lane.last_bad = index;
     const std::string what =
         record_name(*maker_.dataset_, index, status.reason()) + " is bad: " + status.reason();

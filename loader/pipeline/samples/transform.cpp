@@ -40,8 +40,8 @@ void Sample::set_length(std::size_t field, std::size_t length) {
   const FieldSpec& spec = spec_->fields()[field];
   if (length > spec.shape[0])
     throw Error(ErrorCode::invalid_argument,
-                "a sample's field \"" + told.name + "\" has length " + std::to_string(length) +
-                    "; the sample spec allows " + std::to_string(told.shape[0]));
+                "a sample's field \"" + spec.name + "\" has length " + std::to_string(length) +
+                    "; the sample spec allows " + std::to_string(spec.shape[0]));
   const auto value = static_cast<std::uint32_t>(length);
   std::memcpy(fields_[length_field].data, &value, sizeof value);
 }
@@ -52,9 +52,9 @@ void Sample::clear_lengths() {
 }
 
 std::span<std::byte> Sample::packed_room(std::size_t field, std::size_t bytes, std::size_t least) {
-  const FieldSpec& told = spec_->fields().at(field);
-  if (told.device_stages.empty() || !told.device_stages.front()->packed())
-    throw Error(ErrorCode::invalid_argument, "packed_room() was called for field \"" + told.name +
+  const FieldSpec& spec = spec_->fields().at(field);
+  if (spec.device_stages.empty() || !spec.device_stages.front()->packed())
+    throw Error(ErrorCode::invalid_argument, "packed_room() was called for field \"" + spec.name +
                                                  "\", which no device stage takes in any length");
   if (context_ != nullptr) return context_->packed_room(bytes, least);
   if (bytes > fields_[field].bytes()) return {};

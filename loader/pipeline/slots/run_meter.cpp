@@ -104,7 +104,7 @@ void RunMeter::add(StreamWorks& works, Trace::Lane* lane, const StreamWork& work
   // Time in which the stream was idle and the micro-batch available: it waited for its destination
   // slot.
   works.waits_seconds +=
-      std::max(0.0, seconds_of(begin - std::max({work.there_at, works.last_end, since_})));
+      std::max(0.0, seconds_of(begin - std::max({work.available_at, works.last_end, since_})));
   works.last_end = std::max(works.last_end, work.end);
 }
 

@@ -83,7 +83,7 @@ class RunMeter {
   /// Copy, device stage or conversion of a micro-batch: when the micro-batch was available for it,
   /// and when the work began and ended.
   struct StreamWork {
-    Clock::time_point there_at;
+    Clock::time_point available_at;
     Clock::time_point begin;
     Clock::time_point end;
     std::uint64_t batch = 0;

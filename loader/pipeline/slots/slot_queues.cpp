@@ -21,7 +21,7 @@ Slot* pop(std::deque<Slot*>& queue) {
 SlotQueues::SlotQueues(const Run& run, Slots slots, RunMeter meter)
     : run_(run),
       slots_(std::move(slots)),
-      reserved_(std::make_exception_ptr(
+      out_of_memory_error_(std::make_exception_ptr(
           Error(ErrorCode::internal, "the run failed with no memory left for its error message"))),
       progress_{run.first, run.first, run.first, run.first, run.begin},
       meter_(std::move(meter)) {
@@ -36,7 +36,7 @@ SlotQueues::SlotQueues(const Run& run, Slots slots, RunMeter meter)
   }
 }
 
-SlotQueues::~SlotQueues() { let_go(std::move(slots_)); }
+SlotQueues::~SlotQueues() { free_when_unused(std::move(slots_)); }
 
 void SlotQueues::add_output(std::unique_ptr<OutputSlot> output) {
   MutexLock lock(mutex_);
@@ -53,7 +53,7 @@ HostSlot* SlotQueues::take_free() {
   HostSlot* host = pop(queues_.free);
   change(*host, HostState::free, HostState::planning, "take_free");
   host->plan.number = progress_.planned++;
-  note(Clock::now());
+  note_queue_lengths(Clock::now());
   return host;
 }
 
@@ -70,27 +70,27 @@ bool SlotQueues::planned(HostSlot& host, Clock::time_point began, unsigned worke
   meter_.note_workers(now, workers);
   unbegun_.fetch_add(host.plan.size, std::memory_order_relaxed);
   queues_.planned.push_back(&host);
-  note(now);
-  if (host.made.front()) made_wakes_.notify_all();  // the first micro-batch has no samples
+  note_queue_lengths(now);
+  if (host.made.front()) made_condition_.notify_all();  // the first micro-batch has no samples
   return true;
 }
 
 bool SlotQueues::wait_for_leaving(std::vector<HostSlot*>& leaving) {
   MutexLock lock(mutex_);
-  while (!closed() && queues_.leaving.empty() && !may_plan()) plan_recycle_wakes_.wait(mutex_);
+  while (!closed() && queues_.leaving.empty() && !may_plan()) plan_recycle_condition_.wait(mutex_);
   leaving.assign(queues_.leaving.begin(), queues_.leaving.end());
   return !closed();
 }
 
-void SlotQueues::left(HostSlot& host) {
+void SlotQueues::free_host(HostSlot& host) {
   MutexLock lock(mutex_);
-  change(host, HostState::leaving, HostState::free, "left");
+  change(host, HostState::leaving, HostState::free, "free_host");
   std::erase(queues_.leaving, &host);
   queues_.free.push_back(&host);
   for (const HostSlot::Copy& copy : host.copies)
     if (copy.began_at && copy.ended_at)
       meter_.copied({copy.made_at, *copy.began_at, *copy.ended_at, host.plan.number});
-  note(Clock::now());
+  note_queue_lengths(Clock::now());
 }
 
 // ---- calls of the workers
@@ -99,7 +99,7 @@ bool SlotQueues::begin_sample(std::size_t samples) {
   if (closed()) return false;
   if (unbegun_.fetch_sub(samples, std::memory_order_relaxed) == samples) {
     MutexLock lock(mutex_);
-    note(Clock::now());
+    note_queue_lengths(Clock::now());
   }
   return true;
 }
@@ -111,7 +111,7 @@ void SlotQueues::sample_made(HostSlot& host, std::size_t sample, std::size_t sam
   if (before > samples) return;
   if (finish) finish();
   std::shared_ptr<const void> records;  // released after the mutex
-  Wakes wakes;
+  NotifyAfterUnlock notify;
   MutexLock lock(mutex_);
   require(before == samples && host.state == HostState::planned && !host.made[number], host,
           "sample_made");
@@ -119,9 +119,10 @@ void SlotQueues::sample_made(HostSlot& host, std::size_t sample, std::size_t sam
   if (--host.micro_batches_unmade == 0) {
     ++progress_.made;
     if (!run_.keeps_records) records.swap(host.records_held);
-    note(Clock::now());
+    note_queue_lengths(Clock::now());
   }
-  if (queues_.planned.front() == &host && host.fed == number) wakes.add(made_wakes_);
+  if (queues_.planned.front() == &host && host.next_to_upload == number)
+    notify.add(made_condition_);
 }
 
 // ---- calls of the upload thread
@@ -130,15 +131,15 @@ std::optional<SlotQueues::ReadyMicroBatch> SlotQueues::next_made(Clock::time_poi
                                                                  Clock::time_point until) {
   MutexLock lock(mutex_);
   while (!closed()) {
-    if (!queues_.planned.empty() && queues_.planned.front()->made[queues_.planned.front()->fed]) {
+    if (!queues_.planned.empty() && queues_.planned.front()->next_is_made()) {
       HostSlot& host = *queues_.planned.front();
       meter_.waited("wait for samples", std::max(since, host.planned_at), Clock::now(),
                     host.plan.number);
-      const ReadyMicroBatch made{&host, host.fed};
-      if (++host.fed == run_.micro_batches.count) queues_.planned.pop_front();
+      const ReadyMicroBatch made{&host, host.next_to_upload};
+      if (++host.next_to_upload == run_.micro_batches.count) queues_.planned.pop_front();
       return made;
     }
-    if (!made_wakes_.wait_until(mutex_, until)) break;
+    if (!made_condition_.wait_until(mutex_, until)) break;
   }
   return std::nullopt;
 }
@@ -146,7 +147,7 @@ std::optional<SlotQueues::ReadyMicroBatch> SlotQueues::next_made(Clock::time_poi
 OutputSlot* SlotQueues::wait_for_output(std::uint64_t batch) {
   const Clock::time_point begin = Clock::now();
   MutexLock lock(mutex_);
-  while (!closed() && queues_.free_outputs.empty()) output_wakes_.wait(mutex_);
+  while (!closed() && queues_.free_outputs.empty()) output_condition_.wait(mutex_);
   if (closed()) return nullptr;
   OutputSlot* output = pop(queues_.free_outputs);
   change(*output, OutputSlotState::free, OutputSlotState::filling, "wait_for_output");
@@ -156,41 +157,42 @@ OutputSlot* SlotQueues::wait_for_output(std::uint64_t batch) {
   return output;
 }
 
-void SlotQueues::fill(OutputSlot& output) {
+void SlotQueues::begin_filling(OutputSlot& output) {
   MutexLock lock(mutex_);
-  change(output, OutputSlotState::free, OutputSlotState::filling, "fill");
+  change(output, OutputSlotState::free, OutputSlotState::filling, "begin_filling");
 }
 
-void SlotQueues::on_way(OutputSlot& output, const HostSlot& host, std::size_t micro_batch,
-                        Clock::time_point began, std::size_t bytes) {
-  Wakes wakes;
+void SlotQueues::micro_batch_enqueued(OutputSlot& output, const HostSlot& host,
+                                      std::size_t micro_batch, Clock::time_point began,
+                                      std::size_t bytes) {
+  NotifyAfterUnlock notify;
   MutexLock lock(mutex_);
-  require(micro_batch < host.fed, host, "on_way");
+  require(micro_batch < host.next_to_upload, host, "micro_batch_enqueued");
   if (micro_batch == 0) {
-    change(output, OutputSlotState::filling, OutputSlotState::ready, "on_way");
-    output.on_way = 0;
+    change(output, OutputSlotState::filling, OutputSlotState::ready, "micro_batch_enqueued");
+    output.micro_batches_enqueued = 0;
     queues_.ready.push_back(&output);
   }
-  require(output.on_way == micro_batch && output.state >= OutputSlotState::ready, output, "on_way");
-  ++output.on_way;
+  require(output.micro_batches_enqueued == micro_batch && output.state >= OutputSlotState::ready,
+          output, "micro_batch_enqueued");
+  ++output.micro_batches_enqueued;
   meter_.uploaded(began, Clock::now(), host.plan.number, bytes);
-  if (output.state == OutputSlotState::returned && output.on_way == run_.micro_batches.count)
-    recycle(output, wakes);
-  wakes.add(micro_batch_wakes_);
-  if (output.on_way == run_.micro_batches.count) wakes.add(batch_wakes_);
+  if (output.state == OutputSlotState::returned && all_enqueued(output)) recycle(output, notify);
+  notify.add(micro_batch_condition_);
+  if (all_enqueued(output)) notify.add(batch_condition_);
 }
 
 void SlotQueues::leave(HostSlot& host) {
-  Wakes wakes;
+  NotifyAfterUnlock notify;
   MutexLock lock(mutex_);
-  set_leaving(host, "leave", wakes);
+  set_leaving(host, "leave", notify);
 }
 
-void SlotQueues::set_leaving(HostSlot& host, const char* call, Wakes& wakes) {
-  require(host.fed == run_.micro_batches.count, host, call);
+void SlotQueues::set_leaving(HostSlot& host, const char* call, NotifyAfterUnlock& notify) {
+  require(host.next_to_upload == run_.micro_batches.count, host, call);
   change(host, HostState::planned, HostState::leaving, call);
   queues_.leaving.push_back(&host);
-  wakes.add(plan_recycle_wakes_);
+  notify.add(plan_recycle_condition_);
 }
 
 void SlotQueues::converted(const std::vector<RunMeter::StreamWork>& conversions) {
@@ -204,21 +206,21 @@ OutputSlot* SlotQueues::hand_out(const NextRequest& request) {
   const Clock::time_point asked = Clock::now();
   const Clock::time_point deadline =
       request.timeout ? deadline_after(*request.timeout) : Clock::time_point::max();
-  Condition& wakes = request.in_micro_batches ? micro_batch_wakes_ : batch_wakes_;
+  Condition& condition = request.in_micro_batches ? micro_batch_condition_ : batch_condition_;
   MutexLock lock(mutex_);
   for (;;) {
     throw_error();
     if (progress_.handed_out == progress_.plan_end && progress_.plan_end < run_.end) {
       open_epoch();
-      plan_recycle_wakes_.notify_one();
+      plan_recycle_condition_.notify_one();
     }
     if (!queues_.ready.empty() &&
-        (request.in_micro_batches || queues_.ready.front()->on_way == run_.micro_batches.count))
+        (request.in_micro_batches || all_enqueued(*queues_.ready.front())))
       break;
     if (queues_.ready.empty() && progress_.handed_out >= run_.end) return nullptr;
     const bool exhausted = queues_.ready.empty() && progress_.live == slots_.outputs.size();
     if ((exhausted && !request.timeout) ||
-        (!wakes.wait_until(mutex_, deadline) && Clock::now() >= deadline)) {
+        (!condition.wait_until(mutex_, deadline) && Clock::now() >= deadline)) {
       meter_.timed_out(Clock::now() - asked);
       refuse_waiting(exhausted, request);
     }
@@ -234,21 +236,21 @@ OutputSlot* SlotQueues::hand_out(const NextRequest& request) {
   progress_.position = {output.plan.position_after, output.plan.window_after};
   output.shares.store(1, std::memory_order_relaxed);  // the slot has no other owner yet
   output.stream = request.stream;
-  output.taken.store(request.in_micro_batches ? 0 : run_.micro_batches.count,
-                     std::memory_order_relaxed);
+  output.micro_batches_taken.store(request.in_micro_batches ? 0 : run_.micro_batches.count,
+                                   std::memory_order_relaxed);
   meter_.handed_out({asked, now, output.planned_at, output.slot_wait_begin, output.slot_wait_end,
                      output.plan.number, output.plan.size});
-  note(now);
+  note_queue_lengths(now);
   return &output;
 }
 
 void SlotQueues::refuse_waiting(bool exhausted, const NextRequest& request) const {
   const std::string held =
-      std::to_string(progress_.live) + " live batches hold every " + words_.kind + " slot";
+      std::to_string(progress_.live) + " live batches hold every " + message_words_.kind + " slot";
   if (!request.timeout)
     throw Error(ErrorCode::slots_exhausted,
                 held + ", so no further batch can come; release one first, increase " +
-                    words_.option +
+                    message_words_.option +
                     ", or call next with a timeout if another thread will release one");
   const auto after = " after " + std::to_string(request.timeout->count() / 1'000'000) + " ms";
   if (exhausted) throw SlotsHeld(held + " still" + after);
@@ -258,24 +260,24 @@ void SlotQueues::refuse_waiting(bool exhausted, const NextRequest& request) cons
 void SlotQueues::wait_for_micro_batch(const OutputSlot& output, std::size_t micro_batch) {
   MutexLock lock(mutex_);
   require(output.state == OutputSlotState::live, output, "wait_for_micro_batch");
-  while (output.on_way <= micro_batch) {
+  while (output.micro_batches_enqueued <= micro_batch) {
     throw_error();
-    micro_batch_wakes_.wait(mutex_);
+    micro_batch_condition_.wait(mutex_);
   }
 }
 
-void SlotQueues::taken(OutputSlot& output, std::size_t micro_batch, Clock::time_point asked,
-                       Clock::time_point got) {
+void SlotQueues::micro_batch_taken(OutputSlot& output, std::size_t micro_batch,
+                                   Clock::time_point asked, Clock::time_point got) {
   MutexLock lock(mutex_);
-  require(output.state == OutputSlotState::live && micro_batch < output.on_way, output, "taken");
+  require(output.state == OutputSlotState::live && micro_batch < output.micro_batches_enqueued,
+          output, "micro_batch_taken");
   // Another thread has taken the micro-batch meanwhile.
-  if (micro_batch < output.taken.load(std::memory_order_relaxed)) return;
+  if (micro_batch < output.micro_batches_taken.load(std::memory_order_relaxed)) return;
   if (micro_batch > 0) meter_.waited_for_micro_batch(asked, got, output.plan.number);
   // When the last micro-batch with samples is taken, the ones without samples count as taken, too.
-  output.taken.store(micro_batch + 1 == run_.micro_batches.filled(output.plan.size)
-                         ? run_.micro_batches.count
-                         : micro_batch + 1,
-                     std::memory_order_release);
+  const bool is_last = micro_batch + 1 == run_.micro_batches.filled(output.plan.size);
+  output.micro_batches_taken.store(is_last ? run_.micro_batches.count : micro_batch + 1,
+                                   std::memory_order_release);
 }
 
 bool SlotQueues::use(OutputSlot& output, Stream& stream, std::unique_ptr<Event> event) {
@@ -290,25 +292,25 @@ bool SlotQueues::use(OutputSlot& output, Stream& stream, std::unique_ptr<Event> 
   return true;
 }
 
-void SlotQueues::keep(OutputSlot& output, std::shared_ptr<Stream> stream) {
+void SlotQueues::own_stream(OutputSlot& output, std::shared_ptr<Stream> stream) {
   MutexLock lock(mutex_);
-  require(output.state == OutputSlotState::live, output, "keep");
+  require(output.state == OutputSlotState::live, output, "own_stream");
   if (OutputSlot::Use* const use = output.use_on(*stream)) use->kept.swap(stream);
 }
 
 void SlotQueues::release(OutputSlot& output) {
-  Wakes wakes;
+  NotifyAfterUnlock notify;
   MutexLock lock(mutex_);
   change(output, OutputSlotState::live, OutputSlotState::returned, "release");
   --progress_.live;
-  if (output.on_way == run_.micro_batches.count) recycle(output, wakes);
+  if (all_enqueued(output)) recycle(output, notify);
 }
 
-void SlotQueues::recycle(OutputSlot& output, Wakes& wakes) {
+void SlotQueues::recycle(OutputSlot& output, NotifyAfterUnlock& notify) {
   change(output, OutputSlotState::returned, OutputSlotState::free, "recycle");
-  if (output.host != nullptr) return set_leaving(*output.host, "release", wakes);
+  if (output.host != nullptr) return set_leaving(*output.host, "release", notify);
   queues_.free_outputs.push_back(&output);
-  wakes.add(output_wakes_);
+  notify.add(output_condition_);
 }
 
 RunPosition SlotQueues::position() const {
@@ -319,7 +321,7 @@ RunPosition SlotQueues::position() const {
 // ---- closing
 
 void SlotQueues::fail(const char* stage, const Device* device) noexcept {
-  std::exception_ptr error = reserved_;
+  std::exception_ptr error = out_of_memory_error_;
   try {
     error = run_error(stage, device);
   } catch (...) {
@@ -339,8 +341,9 @@ void SlotQueues::close_with(std::exception_ptr error) noexcept {
   if (closed()) return;
   error_ = std::move(error);
   closed_.store(true, std::memory_order_relaxed);
-  for (Condition* wakes : {&made_wakes_, &output_wakes_, &plan_recycle_wakes_}) wakes->notify_all();
-  for (Condition* wakes : {&batch_wakes_, &micro_batch_wakes_}) wakes->notify_all();
+  for (Condition* condition : {&made_condition_, &output_condition_, &plan_recycle_condition_,
+                               &batch_condition_, &micro_batch_condition_})
+    condition->notify_all();
 }
 
 void SlotQueues::throw_if_closed() const {
@@ -363,11 +366,6 @@ bool SlotQueues::wait_for_uses(Clock::time_point deadline) const {
   return std::ranges::all_of(returned, [=](auto* one) { return one->wait_for_uses(deadline); });
 }
 
-RunMeter SlotQueues::meter() const {
-  MutexLock lock(mutex_);
-  return meter_;
-}
-
 std::chrono::nanoseconds SlotQueues::stalled() const {
   MutexLock lock(mutex_);
   return meter_.stalled();
@@ -380,7 +378,7 @@ void SlotQueues::note_workers(unsigned active) {
 
 void SlotQueues::begin_report(WorkerFigures base) {
   MutexLock lock(mutex_);
-  note(Clock::now());
+  note_queue_lengths(Clock::now());
   meter_.begin(Clock::now(), std::move(base));
 }
 
@@ -389,7 +387,7 @@ std::pair<RunMeter, SlotQueues::Clock::time_point> SlotQueues::take_report(Worke
   return meter_.take(std::move(base));
 }
 
-void SlotQueues::note(Clock::time_point now) {
+void SlotQueues::note_queue_lengths(Clock::time_point now) {
   if (closed()) return;
   meter_.note(now,
               {.free_slots = queues_.free.size(),

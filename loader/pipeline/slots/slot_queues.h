@@ -28,10 +28,11 @@ namespace millrace {
 /// dataset, transform or worker pool is called while the mutex is held.
 ///
 ///     host slot:    free -take_free-> planning -planned-> planned [sample_made and next_made for
-///                   each micro-batch] -leave, release-> leaving -left-> free
-///     output slot:  free -fill, wait_for_output-> filling -on_way-> ready -hand_out-> live
+///                   each micro-batch] -leave, release-> leaving -free_host-> free
+///     output slot:  free -begin_filling, wait_for_output-> filling
+///                   -micro_batch_enqueued-> ready -hand_out-> live
 ///                   -release-> free; while some micro-batches are not on their way:
-///                   -release-> returned -on_way of the last micro-batch-> free
+///                   -release-> returned -micro_batch_enqueued for the last one-> free
 ///
 /// The threads, the workers' jobs and the live batches share ownership; the last owner destroys it.
 /// All methods may be called from any thread at once. The comments say which thread owns a slot
@@ -75,7 +76,7 @@ class SlotQueues {
   // For the constructor of the batch delivery, before the threads start.
   const std::vector<std::unique_ptr<HostSlot>>& hosts() const { return slots_.hosts; }
   void add_output(std::unique_ptr<OutputSlot> output);
-  void set_words(SlotWords words) { words_ = words; }
+  void set_words(SlotWords words) { message_words_ = words; }
 
   const MicroBatches& micro_batches() const { return run_.micro_batches; }
 
@@ -87,10 +88,10 @@ class SlotQueues {
   /// `began`; `workers` is the number of active workers. Returns false if the queues are closed.
   bool planned(HostSlot& host, Clock::time_point began, unsigned workers);
   /// Blocks until a batch can be planned or a slot is leaving. `leaving` receives the leaving
-  /// slots, which the caller owns until `left`. Returns false if the queues are closed.
+  /// slots, which the caller owns until `free_host`. Returns false if the queues are closed.
   bool wait_for_leaving(std::vector<HostSlot*>& leaving);
   /// Frees a slot that nothing reads any more.
-  void left(HostSlot& host);
+  void free_host(HostSlot& host);
 
   // Called by workers, each for samples of its own.
   /// Notes that a worker begins `samples` samples. Returns false if the queues are closed; then the
@@ -107,14 +108,14 @@ class SlotQueues {
   /// since `since`. Returns nullopt at `until`, or if the queues are closed.
   std::optional<ReadyMicroBatch> next_made(Clock::time_point since, Clock::time_point until);
   /// Waits for a free output slot for a batch and returns it; null if the queues are closed. The
-  /// caller owns the slot until the first micro-batch's `on_way`.
+  /// caller owns the slot until the first `micro_batch_enqueued`.
   OutputSlot* wait_for_output(std::uint64_t batch);
   /// Takes an output slot that is known to be free, for the same use.
-  void fill(OutputSlot& output);
+  void begin_filling(OutputSlot& output);
   /// Notes that the host slot's next micro-batch is on its way to the output slot. The upload
   /// thread began this work at `began` and copied `bytes` bytes from the slot.
-  void on_way(OutputSlot& output, const HostSlot& host, std::size_t micro_batch,
-              Clock::time_point began, std::size_t bytes);
+  void micro_batch_enqueued(OutputSlot& output, const HostSlot& host, std::size_t micro_batch,
+                            Clock::time_point began, std::size_t bytes);
   /// Notes that all of the slot's micro-batches are on their way.
   void leave(HostSlot& host);
   void converted(const std::vector<RunMeter::StreamWork>& conversions);
@@ -128,13 +129,13 @@ class SlotQueues {
   void wait_for_micro_batch(const OutputSlot& output, std::size_t micro_batch);
   /// Notes that the trainer has this micro-batch and those before it. The trainer asked for the
   /// micro-batch at `asked` and got it at `got`.
-  void taken(OutputSlot& output, std::size_t micro_batch, Clock::time_point asked,
-             Clock::time_point got);
+  void micro_batch_taken(OutputSlot& output, std::size_t micro_batch, Clock::time_point asked,
+                         Clock::time_point got);
   /// Notes that a live output slot is used on `stream`. Returns false if the slot has no unused
   /// event for the stream; the caller then calls again with an `event`.
   bool use(OutputSlot& output, Stream& stream, std::unique_ptr<Event> event = nullptr);
   /// Makes the output slot share ownership of a stream that it is used on.
-  void keep(OutputSlot& output, std::shared_ptr<Stream> stream);
+  void own_stream(OutputSlot& output, std::shared_ptr<Stream> stream);
   void release(OutputSlot& output);
   std::uint64_t next_number() const {
     MutexLock lock(mutex_);
@@ -165,7 +166,10 @@ class SlotQueues {
   bool wait_for_uses(Clock::time_point deadline) const;
 
   // Access to the run meter.
-  RunMeter meter() const;
+  RunMeter meter() const {
+    MutexLock lock(mutex_);
+    return meter_;
+  }
   std::chrono::nanoseconds stalled() const;
   void note_workers(unsigned active);
   /// Begins the run's first report. `base` are the workers' figures at this time.
@@ -199,6 +203,9 @@ class SlotQueues {
     std::uint64_t batches_out() const { return handed_out - skipped; }
   };
 
+  bool all_enqueued(const OutputSlot& output) const MILLRACE_REQUIRES(mutex_) {
+    return output.micro_batches_enqueued == run_.micro_batches.count;
+  }
   bool may_plan() const MILLRACE_REQUIRES(mutex_) {
     return !queues_.free.empty() && progress_.planned < progress_.plan_end;
   }
@@ -209,39 +216,40 @@ class SlotQueues {
     if (per_epoch > 0)
       progress_.plan_end = std::min((progress_.handed_out / per_epoch + 1) * per_epoch, run_.end);
   }
-  void set_leaving(HostSlot& host, const char* call, Wakes& wakes) MILLRACE_REQUIRES(mutex_);
-  void recycle(OutputSlot& output, Wakes& wakes) MILLRACE_REQUIRES(mutex_);
+  void set_leaving(HostSlot& host, const char* call, NotifyAfterUnlock& notify)
+      MILLRACE_REQUIRES(mutex_);
+  void recycle(OutputSlot& output, NotifyAfterUnlock& notify) MILLRACE_REQUIRES(mutex_);
   [[noreturn]] void refuse_waiting(bool exhausted, const NextRequest& request) const
       MILLRACE_REQUIRES(mutex_);
   void close_with(std::exception_ptr error) noexcept;
   void throw_error() const MILLRACE_REQUIRES(mutex_);
   /// Reports the state of the queues to the run meter. Must be called after each change of that
   /// state.
-  void note(Clock::time_point now) MILLRACE_REQUIRES(mutex_);
+  void note_queue_lengths(Clock::time_point now) MILLRACE_REQUIRES(mutex_);
 
   const Run run_;
   Slots slots_;
-  SlotWords words_;
+  SlotWords message_words_;
   /// Error for closing the queues when no memory is left for a more precise one.
-  const std::exception_ptr reserved_;
+  const std::exception_ptr out_of_memory_error_;
 
   mutable Mutex mutex_;
   /// One condition for each kind of waiter and event, so that an event wakes only threads that wait
   /// for it. The upload thread waits for a made micro-batch or for an output slot. The trainer
   /// waits for a whole batch or for a micro-batch.
-  Condition made_wakes_;
-  Condition output_wakes_;
-  Condition plan_recycle_wakes_;
-  Condition batch_wakes_;
-  Condition micro_batch_wakes_;
+  Condition made_condition_;
+  Condition output_condition_;
+  Condition plan_recycle_condition_;
+  Condition batch_condition_;
+  Condition micro_batch_condition_;
   /// May be read without the mutex to end early. Threads that must not miss the change read it
   /// under the mutex, which orders it.
   std::atomic<bool> closed_{false};
   /// Set once every slot has been used. Orders no other memory.
   std::atomic<bool> forbids_blocking_{false};
   /// Number of planned samples that no worker has begun. Workers count down; the worker that begins
-  /// the last sample calls `note`. The counter has a cache line of its own, apart from the values
-  /// that all workers read for each sample.
+  /// the last sample calls `note_queue_lengths`. The counter has a cache line of its own, apart
+  /// from the values that all workers read for each sample.
   alignas(64) std::atomic<std::size_t> unbegun_{0};
   alignas(64) std::exception_ptr error_ MILLRACE_GUARDED_BY(mutex_);
   Queues queues_ MILLRACE_GUARDED_BY(mutex_);

@@ -33,7 +33,7 @@ void require(bool allowed, const OutputSlot& slot, const char* call) {
 }
 
 void HostSlot::begin_making(const MicroBatches& micro_batches) {
-  fed = 0;
+  next_to_upload = 0;
   micro_batches_unmade = 0;
   for (std::size_t micro_batch = 0; micro_batch < micro_batches.count; ++micro_batch) {
     const std::size_t samples = micro_batches.samples_of(micro_batch, plan.size);
@@ -71,7 +71,7 @@ void Slots::abandon() noexcept {
   for (auto& output : outputs) static_cast<void>(output.release());
 }
 
-void let_go(Slots slots) noexcept {
+void free_when_unused(Slots slots) noexcept {
   if (slots.wait_for_uses(Clock::now())) return;
   std::shared_ptr<Slots> kept;
   try {

@@ -84,9 +84,10 @@ struct HostSlot {
   std::vector<bool> made{};
   std::size_t micro_batches_unmade = 0;
   /// Number of micro-batches that the upload thread has taken.
-  std::size_t fed = 0;
+  std::size_t next_to_upload = 0;
   std::chrono::steady_clock::time_point planned_at{};
 
+  bool next_is_made() const { return made[next_to_upload]; }
   /// Marks all micro-batches of the plan as not made and not taken. Micro-batches without samples
   /// count as made.
   void begin_making(const MicroBatches& micro_batches);
@@ -122,10 +123,10 @@ struct OutputSlot {
   /// Guarded by the mutex of the slot queues.
   OutputSlotState state = OutputSlotState::free;
   /// Number of micro-batches on their way to the trainer.
-  std::size_t on_way = 0;
+  std::size_t micro_batches_enqueued = 0;
   /// Number of micro-batches that the trainer has: its stream waits for them. Stored with release
   /// order, so a thread that loads it with acquire order sees the micro-batch's contents.
-  std::atomic<std::size_t> taken{0};
+  std::atomic<std::size_t> micro_batches_taken{0};
   /// The stream given to `next`; null for use on the host.
   Stream* stream = nullptr;
   /// When the batch got its host slot, and when it waited for this slot. That wait does not count
@@ -172,6 +173,6 @@ struct Slots {
 
 /// Frees the slots once all streams have finished their uses of the batches in them. The calling
 /// thread does not wait, since it may be the thread of such a stream.
-void let_go(Slots slots) noexcept;
+void free_when_unused(Slots slots) noexcept;
 
 }  // namespace millrace

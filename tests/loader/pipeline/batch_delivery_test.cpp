@@ -32,7 +32,7 @@ TEST(InPlace, TheHostSlotItselfIsHandedOut) {
   SmallQueues small;
   InPlaceDelivery delivery(small.queues, nullptr);
   HostSlot& host = made(small, 2);
-  delivery.pass_on(host, small.next_made().micro_batch);
+  delivery.deliver(host, small.next_made().micro_batch);
   OutputSlot* output = small.queues->hand_out({.in_micro_batches = true});
   ASSERT_NE(output, nullptr);
   EXPECT_EQ(output->base, host.memory.data());
@@ -40,9 +40,9 @@ TEST(InPlace, TheHostSlotItselfIsHandedOut) {
   EXPECT_EQ(output->records.indices[1], 11U);
   EXPECT_EQ(output->records.indices.size(), 4U);
   small.make(host, 2, 4);
-  delivery.pass_on(host, small.next_made().micro_batch);
+  delivery.deliver(host, small.next_made().micro_batch);
   EXPECT_EQ(output->records.indices[3], 13U);
-  EXPECT_EQ(output->on_way, 2U);
+  EXPECT_EQ(output->micro_batches_enqueued, 2U);
   EXPECT_EQ(delivery.staging_bytes(), 0U);
 }
 
@@ -51,7 +51,7 @@ TEST(InPlace, TheSlotHasLeftWhenTheTrainersStreamsAreDoneWithIt) {
   InPlaceDelivery delivery(small.queues, nullptr);
   HostSlot& host = made(small, 4);
   for (std::size_t number = 0; number < 2; ++number)
-    delivery.pass_on(host, small.next_made().micro_batch);
+    delivery.deliver(host, small.next_made().micro_batch);
   OutputSlot& output = *small.queues->hand_out({});
   Gate gate;
   HostStream stream;
@@ -64,10 +64,10 @@ TEST(InPlace, TheSlotHasLeftWhenTheTrainersStreamsAreDoneWithIt) {
   stream.record(*output.uses.front().done);
   small.queues->release(output);
   EXPECT_EQ(host.state, HostState::leaving);
-  EXPECT_FALSE(delivery.wait_until_left(host, 5ms));
+  EXPECT_FALSE(delivery.wait_until_unused(host, 5ms));
   EXPECT_FALSE(small.queues->wait_for_uses(now() + 5ms));
   gate.open();
-  EXPECT_TRUE(delivery.wait_until_left(host, testing::patience));
+  EXPECT_TRUE(delivery.wait_until_unused(host, testing::patience));
   EXPECT_TRUE(small.queues->wait_for_uses(now()));
 }
 
@@ -93,11 +93,11 @@ TEST_P(Copies, AMicroBatchIsCopiedToTheDeviceSlot) {
   HostSlot& host = made(small, 4);
   std::memset(host.memory.data(), 42, host.memory.bytes());
   for (std::size_t number = 0; number < GetParam(); ++number)
-    delivery.pass_on(host, small.next_made().micro_batch);
+    delivery.deliver(host, small.next_made().micro_batch);
   EXPECT_EQ(host.state, HostState::leaving);
-  ASSERT_TRUE(delivery.wait_until_left(host, testing::patience));
+  ASSERT_TRUE(delivery.wait_until_unused(host, testing::patience));
   EXPECT_TRUE(host.copies.back().ended_at);
-  small.queues->left(host);
+  small.queues->free_host(host);
 
   OutputSlot& output = *small.queues->hand_out({});
   ASSERT_TRUE(output.copied.back()->wait(testing::patience));
@@ -116,7 +116,7 @@ TEST_P(Copies, NothingIsDeliveredOnceTheQueuesAreClosed) {
   (void)small.next_made();
   ASSERT_NE(small.queues->wait_for_output(0), nullptr) << "the only one";
   small.queues->close();
-  delivery.pass_on(host, 0);
+  delivery.deliver(host, 0);
   EXPECT_EQ(host.state, HostState::planned);
 }
 

@@ -296,13 +296,13 @@ TEST(PipelineNodes, AnAdaptiveRuntimeActivatesWorkersWhereTheyAreNeeded) {
   WorkerPool& first = *runtime->pools()[0];
   WorkerPool& second = *runtime->pools()[1];
   const std::array<int, 2> pipelines{};
-  services.need(&pipelines[0], 2);
+  services.set_needed_workers(&pipelines[0], 2);
   EXPECT_EQ(first.concurrency(), 1U);
   EXPECT_EQ(second.concurrency(), 1U);
-  services.need(&pipelines[1], 4, {&second});
+  services.set_needed_workers(&pipelines[1], 4, {&second});
   EXPECT_EQ(first.concurrency(), 2U);
   EXPECT_EQ(second.concurrency(), 4U);
-  services.need(&pipelines[1], 9, {&second});
+  services.set_needed_workers(&pipelines[1], 9, {&second});
   EXPECT_EQ(runtime->concurrency(), 6U) << "no more than there are";
   services.release(&pipelines[0]);
   EXPECT_EQ(first.concurrency(), 0U);
@@ -315,9 +315,8 @@ TEST(PipelineNodes, AnAdaptiveRuntimeThatPausesAPoolStillFillsItsSlots) {
   NodesRun run(80, std::nullopt);
   run.options.runtime = made_up_runtime({0, 1, 2}, 1, true);
   Pipeline pipeline = run.pipeline();
-  RuntimeServices::of(*run.options.runtime)
-      .need(&run,
-            1);  // stands for the pipeline's own need, which is at least as large
+  // Stands for the pipeline's own need, which is at least as large.
+  RuntimeServices::of(*run.options.runtime).set_needed_workers(&run, 1);
   run.options.runtime->pools()[0]->set_concurrency(0);
   run.options.runtime->pools()[1]->set_concurrency(0);
   EXPECT_EQ(take(pipeline).size(), 10U);

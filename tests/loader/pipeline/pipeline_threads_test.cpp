@@ -61,13 +61,13 @@ class RecordingDelivery final : public BatchDelivery {
  public:
   explicit RecordingDelivery(std::shared_ptr<SlotQueues> queues)
       : BatchDelivery(std::move(queues), nullptr) {}
-  void pass_on(HostSlot& host, std::size_t micro_batch) override {
+  void deliver(HostSlot& host, std::size_t micro_batch) override {
     if (fails) throw Error(ErrorCode::device, "no more");
     passed.emplace_back(host.plan.number, micro_batch);
     if (micro_batch + 1 == queues_->micro_batches().count) queues_->leave(host);
     ++count;
   }
-  bool wait_until_left(HostSlot&, std::chrono::nanoseconds) override {
+  bool wait_until_unused(HostSlot&, std::chrono::nanoseconds) override {
     if (leaving_fails) throw std::runtime_error("torn");
     return leaves;
   }

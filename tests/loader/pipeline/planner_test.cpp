@@ -21,7 +21,7 @@ class Planning : public ::testing::Test {
   std::vector<std::uint64_t> records(std::uint64_t first, std::uint64_t end) const {
     std::vector<std::uint64_t> positions;
     for (std::uint64_t position = first; position < end; ++position) positions.push_back(position);
-    sampler->now()->draw(positions, positions);
+    sampler->current()->draw(positions, positions);
     return positions;
   }
 

@@ -50,7 +50,7 @@ class Prefetching : public ::testing::Test {
   std::vector<std::uint64_t> records(std::uint64_t first, std::uint64_t end) const {
     std::vector<std::uint64_t> positions;
     for (std::uint64_t position = first; position < end; ++position) positions.push_back(position);
-    sampler->now()->draw(positions, positions);
+    sampler->current()->draw(positions, positions);
     return positions;
   }
   void start() {
@@ -71,11 +71,11 @@ class Prefetching : public ::testing::Test {
 
 TEST_F(Prefetching, TellsOfEachBatchOnceAndSomeAhead) {
   start();
-  prefetcher.planned(0);
+  prefetcher.note_planned(0);
   EXPECT_TRUE(eventually([&] { return told_so_far() == records(0, 16); }));
-  prefetcher.planned(1);
+  prefetcher.note_planned(1);
   EXPECT_TRUE(eventually([&] { return told_so_far().size() == 24; })) << "padding is told of, too";
-  prefetcher.planned(2);
+  prefetcher.note_planned(2);
   std::this_thread::sleep_for(20ms);
   EXPECT_EQ(told_so_far().size(), 24U) << "there is no batch behind the last one";
 }
@@ -87,7 +87,7 @@ TEST_F(Prefetching, AnErrorIsAWarningAndTheNextBatchIsToldOf) {
     throw std::runtime_error("torn");
   };
   start();
-  prefetcher.planned(0);
+  prefetcher.note_planned(0);
   EXPECT_TRUE(eventually([&calls] { return calls == 2; }));
   EXPECT_TRUE(eventually([this] { return !prefetcher.warnings().empty(); }));
   EXPECT_THAT(prefetcher.warnings().front(), HasSubstr("memory: prefetch() threw: torn"));

@@ -114,11 +114,11 @@ TEST(AutoWorkers, PipelinesOfARuntimeNeedTheirSum) {
   RuntimeServices& services = RuntimeServices::of(runtime);
   const int train = 0;
   const int eval = 0;
-  services.need(&train, 3);
+  services.set_needed_workers(&train, 3);
   EXPECT_EQ(runtime.concurrency(), 3U);
-  services.need(&eval, 2);
+  services.set_needed_workers(&eval, 2);
   EXPECT_EQ(runtime.concurrency(), 5U);
-  services.need(&eval, 7);
+  services.set_needed_workers(&eval, 7);
   EXPECT_EQ(runtime.concurrency(), 8U) << "no more than there are";
   services.release(&eval);
   EXPECT_EQ(runtime.concurrency(), 3U);
@@ -128,7 +128,7 @@ TEST(AutoWorkers, PipelinesOfARuntimeNeedTheirSum) {
 
 TEST(AutoWorkers, AnotherRuntimeDoesNotListen) {
   Runtime runtime({.workers = 3});
-  RuntimeServices::of(runtime).need(&runtime, 1);
+  RuntimeServices::of(runtime).set_needed_workers(&runtime, 1);
   EXPECT_EQ(runtime.concurrency(), 3U);
 }
 

@@ -357,7 +357,7 @@ TEST(PipelineWeights, AStoppedRunMayBeGivenSome) {
 TEST(RunSampler, ForgetsTheWeightsOfEarlierEpochs) {
   RunSampler run(Sampler(order_of_changed_run(), 40, 42));
   std::weak_ptr<const Sampler> first = run.for_epoch(0);
-  EXPECT_EQ(run.now()->reweighted_epochs(), (std::vector<std::uint64_t>{1, 4}));
+  EXPECT_EQ(run.current()->reweighted_epochs(), (std::vector<std::uint64_t>{1, 4}));
   EXPECT_FALSE(first.expired());
   const std::shared_ptr<const Sampler> third = run.for_epoch(3);
   EXPECT_TRUE(first.expired());

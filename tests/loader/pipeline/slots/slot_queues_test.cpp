@@ -42,7 +42,7 @@ TEST(SlotQueues, ABatchIsCopiedAndComesBack) {
   ASSERT_EQ(small.queues->wait_for_output(0), &output);
   EXPECT_EQ(output.state, OutputSlotState::filling);
   output.plan = host.plan;
-  small.queues->on_way(output, host, 0, now(), 10);
+  small.queues->micro_batch_enqueued(output, host, 0, now(), 10);
   EXPECT_EQ(output.state, OutputSlotState::ready);
   EXPECT_EQ(error_of([&] { (void)small.queues->hand_out({.timeout = 0ns}); }).code(),
             ErrorCode::timeout)
@@ -52,13 +52,13 @@ TEST(SlotQueues, ABatchIsCopiedAndComesBack) {
 
   small.make(host, 2, 4);
   EXPECT_EQ(small.next_made().micro_batch, 1U);
-  small.queues->on_way(output, host, 1, now(), 20);
+  small.queues->micro_batch_enqueued(output, host, 1, now(), 20);
   small.queues->leave(host);
   EXPECT_EQ(host.state, HostState::leaving);
   std::vector<HostSlot*> leaving;
   ASSERT_TRUE(small.queues->wait_for_leaving(leaving));
   EXPECT_THAT(leaving, ::testing::ElementsAre(&host));
-  small.queues->left(host);
+  small.queues->free_host(host);
   EXPECT_EQ(host.state, HostState::free);
 
   EXPECT_EQ(small.queues->position().position, 4U);
@@ -76,7 +76,7 @@ TEST(SlotQueues, ABatchInPlaceKeepsItsHostSlotUntilItIsLetGo) {
   small.queues->release(output);
   EXPECT_EQ(output.state, OutputSlotState::free);
   EXPECT_EQ(host.state, HostState::leaving);
-  small.queues->left(host);
+  small.queues->free_host(host);
   EXPECT_EQ(host.state, HostState::free);
 }
 
@@ -85,13 +85,13 @@ TEST(SlotQueues, ABatchLetGoEarlyIsFreeWithItsLastMicroBatch) {
   OutputSlot& output = small.add_output(small.queues->hosts()[0].get());
   HostSlot& host = small.plan();
   small.make(host, 0, 4);
-  small.queues->fill(output);
+  small.queues->begin_filling(output);
   (void)small.next_made();
-  small.queues->on_way(output, host, 0, now(), 0);
+  small.queues->micro_batch_enqueued(output, host, 0, now(), 0);
   small.queues->release(*small.queues->hand_out({.in_micro_batches = true}));
   EXPECT_EQ(output.state, OutputSlotState::returned);
   (void)small.next_made();
-  small.queues->on_way(output, host, 1, now(), 0);
+  small.queues->micro_batch_enqueued(output, host, 1, now(), 0);
   EXPECT_EQ(output.state, OutputSlotState::free);
   EXPECT_EQ(host.state, HostState::leaving);
 }
@@ -113,7 +113,7 @@ TEST(SlotQueues, TheUploadThreadSleepsWhileBatchesAreReleased) {
   constexpr int batches = 30;
   SmallQueues small;
   for (int batch = 0; batch < batches; ++batch)
-    small.queues->left(small.send(small.add_output(), true));
+    small.queues->free_host(small.send(small.add_output(), true));
   (void)small.plan();  // and never makes it
   auto upload_thread = std::async(std::launch::async, [&] {
     return sleeps_in([&] { EXPECT_FALSE(small.queues->next_made(now(), now() + patience)); });
@@ -132,14 +132,14 @@ TEST(SlotQueues, WhoWaitsForABatchSleepsUntilAllOfItIsThere) {
   OutputSlot& output = small.add_output();
   HostSlot& host = small.plan(parts);
   small.make(host, 0, parts);
-  small.queues->fill(output);
+  small.queues->begin_filling(output);
   auto trainer = std::async(std::launch::async, [&] {
     return sleeps_in([&] { EXPECT_EQ(small.queues->hand_out({}), &output); });
   });
   for (std::size_t part = 0; part < parts; ++part) {
     std::this_thread::sleep_for(2ms);
     (void)small.next_made();
-    small.queues->on_way(output, host, part, now(), 0);
+    small.queues->micro_batch_enqueued(output, host, part, now(), 0);
   }
   EXPECT_LT(trainer.get(), static_cast<long>(parts / 3));
 }
@@ -161,7 +161,8 @@ TEST(SlotQueues, CallsInAWrongStateAreInternalErrors) {
          (void)s.next_made();
          s.queues->leave(host);
        }},
-      {"left", "free", [](SmallQueues& s, HostSlot& h, OutputSlot&) { s.queues->left(h); }},
+      {"free_host", "free",
+       [](SmallQueues& s, HostSlot& h, OutputSlot&) { s.queues->free_host(h); }},
       {"sample_made", "planning",
        [](SmallQueues& s, HostSlot&, OutputSlot&) {
          s.queues->sample_made(*s.queues->take_free(), 0);
@@ -172,28 +173,28 @@ TEST(SlotQueues, CallsInAWrongStateAreInternalErrors) {
          s.make(host, 0, 2);
          s.queues->sample_made(host, 0);
        }},
-      {"on_way", "free",
+      {"micro_batch_enqueued", "free",
        [](SmallQueues& s, HostSlot&, OutputSlot& output) {
          HostSlot& host = s.plan();
          s.make(host, 0, 4);
          (void)s.next_made();
-         s.queues->on_way(output, host, 0, now(), 0);
+         s.queues->micro_batch_enqueued(output, host, 0, now(), 0);
        }},
-      {"on_way", "planned",
+      {"micro_batch_enqueued", "planned",
        [](SmallQueues& s, HostSlot&, OutputSlot& output) {
          HostSlot& host = s.plan();
-         s.queues->fill(output);
-         s.queues->on_way(output, host, 0, now(), 0);
+         s.queues->begin_filling(output);
+         s.queues->micro_batch_enqueued(output, host, 0, now(), 0);
        }},
-      {"on_way", "ready",
+      {"micro_batch_enqueued", "ready",
        [](SmallQueues& s, HostSlot&, OutputSlot& output) {
          HostSlot& host = s.send(output, false);
-         s.queues->on_way(output, host, 1, now(), 0);
+         s.queues->micro_batch_enqueued(output, host, 1, now(), 0);
        }},
-      {"fill", "filling",
+      {"begin_filling", "filling",
        [](SmallQueues& s, HostSlot&, OutputSlot& output) {
-         s.queues->fill(output);
-         s.queues->fill(output);
+         s.queues->begin_filling(output);
+         s.queues->begin_filling(output);
        }},
       {"release", "free",
        [](SmallQueues& s, HostSlot&, OutputSlot& output) { s.queues->release(output); }},
@@ -206,9 +207,9 @@ TEST(SlotQueues, CallsInAWrongStateAreInternalErrors) {
        [](SmallQueues& s, HostSlot&, OutputSlot& output) {
          s.queues->wait_for_micro_batch(output, 0);
        }},
-      {"taken", "ready", [](SmallQueues& s, HostSlot&, OutputSlot& output) {
+      {"micro_batch_taken", "ready", [](SmallQueues& s, HostSlot&, OutputSlot& output) {
          s.send(output, true);
-         s.queues->taken(output, 0, now(), now());
+         s.queues->micro_batch_taken(output, 0, now(), now());
        }}};
   for (const Wrong& wrong : all) {
     SCOPED_TRACE(std::string(wrong.call) + ", " + wrong.state);
@@ -285,7 +286,7 @@ TEST(SlotQueues, ClosingEndsEveryWait) {
   small.make(host, 0, 2);
   (void)small.next_made();
   ASSERT_EQ(small.queues->wait_for_output(0), &output);
-  small.queues->on_way(output, host, 0, now(), 0);
+  small.queues->micro_batch_enqueued(output, host, 0, now(), 0);
   (void)small.queues->hand_out({.in_micro_batches = true});
   (void)small.plan();
   const auto run = [](auto function) { return std::async(std::launch::async, function); };
@@ -361,7 +362,7 @@ TEST(Slots, AreFreedOnlyBehindTheirUsesAndNobodyWaitsForThat) {
   stream.record(*output.uses.front().done);
 
   EXPECT_FALSE(slots.wait_for_uses(now() + 5ms));
-  let_go(std::move(slots));
+  free_when_unused(std::move(slots));
   EXPECT_EQ(is_freed.wait_for(20ms), std::future_status::timeout);
   gate.open();
   EXPECT_EQ(is_freed.wait_for(patience), std::future_status::ready);
@@ -373,7 +374,7 @@ TEST(Slots, AreFreedAtOnceIfNothingUsesThem) {
   Slots slots{std::make_shared<HostDevice>()};
   slots.outputs.push_back(std::make_unique<OutputSlot>());
   slots.outputs.front()->memory = told(freed);
-  let_go(std::move(slots));
+  free_when_unused(std::move(slots));
   EXPECT_EQ(is_freed.wait_for(0s), std::future_status::ready);
 }
 

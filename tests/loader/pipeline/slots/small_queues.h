@@ -74,10 +74,10 @@ struct SmallQueues {
   HostSlot& send(OutputSlot& output, bool leave) {
     HostSlot& host = plan();
     make(host, 0, host.plan.size);
-    queues->fill(output);
+    queues->begin_filling(output);
     output.plan = host.plan;
     for (std::size_t number = 0; number < queues->micro_batches().count; ++number)
-      queues->on_way(output, *next_made().host, number, now(), 0);
+      queues->micro_batch_enqueued(output, *next_made().host, number, now(), 0);
     if (leave) queues->leave(host);
     return host;
   }
