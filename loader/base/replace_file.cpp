@@ -28,7 +28,7 @@ fs::path target_of(fs::path path) {
   return path;
 }
 
-fs::path beside(const fs::path& file) {
+fs::path temporary_path(const fs::path& file) {
   return file.string() + "." + std::to_string(::getpid()) + ".new";
 }
 
@@ -49,7 +49,7 @@ int write_all(const FileDescriptor& file, std::string_view text) {
 
 }  // namespace
 
-fs::path replacement_of(const fs::path& path) { return beside(target_of(path)); }
+fs::path replacement_of(const fs::path& path) { return temporary_path(target_of(path)); }
 
 void replace_file(const fs::path& path, std::string_view text) {
   struct stat old {};
@@ -64,7 +64,7 @@ void replace_file(const fs::path& path, std::string_view text) {
   if (exists && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
     refuse_write(path, errno);
   const fs::path target = target_of(path);
-  const fs::path fresh = beside(target);
+  const fs::path fresh = temporary_path(target);
   ::unlink(fresh.c_str());  // left by a killed process with the same process id
   const FileDescriptor file =
       FileDescriptor::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

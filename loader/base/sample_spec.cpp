@@ -48,7 +48,7 @@ const ImageNumbers image_numbers[] = {
 
 void check_numbers(const ImageNumbers& numbers, const FieldSpec& field,
                    const std::vector<FieldSpec>& fields) {
-  const std::string& image = field.*numbers.of;
+  const std::string& image = field.*numbers.image;
   if (image.empty()) return;
   const std::string says =
       in_words(field) + " has the " + numbers.purpose + " of \"" + image + "\"";
@@ -58,7 +58,7 @@ void check_numbers(const ImageNumbers& numbers, const FieldSpec& field,
   bool found = false;
   for (const FieldSpec& other : fields) {
     if (&other == &field) continue;
-    if (other.*numbers.of == image) refuse_spec(says + ", and so has \"" + other.name + "\"");
+    if (other.*numbers.image == image) refuse_spec(says + ", and so has \"" + other.name + "\"");
     found = found || other.name == image;
   }
   if (!found) refuse_spec(says + ", and there is no other field of that name");

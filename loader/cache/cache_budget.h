@@ -10,7 +10,7 @@ namespace millrace {
 class CacheBudget {
  public:
   /// Raises the limit to `bytes`. A lower value than the present limit has no effect.
-  void allow(std::size_t bytes) {
+  void raise_limit(std::size_t bytes) {
     std::size_t allowed = limit();
     while (allowed < bytes &&
            !limit_.compare_exchange_weak(allowed, bytes, std::memory_order_relaxed))

@@ -28,8 +28,8 @@ RecodedRecords::~RecodedRecords() {
   budget_->give_back(bytes());
 }
 
-void RecodedRecords::allow(std::size_t bytes) {
-  budget_->allow(bytes);
+void RecodedRecords::raise_limit(std::size_t bytes) {
+  budget_->raise_limit(bytes);
   full_.store(false, std::memory_order_relaxed);
   const std::size_t limit = budget_->limit();
   if (allowed_.exchange(limit, std::memory_order_relaxed) < limit) retry_refused();
@@ -90,7 +90,7 @@ void RecodedRecords::keep(std::uint64_t record, std::span<const std::byte> form)
       full_.store(true, std::memory_order_relaxed);
     } else {
       table[record].compare_exchange_strong(before, &no_room, std::memory_order_relaxed);
-      // If `allow` raised the limit meanwhile, it did not see this refused record.
+      // If `raise_limit` raised the limit meanwhile, it did not see this refused record.
       some_refused_.exchange(true, std::memory_order_acq_rel);
       if (budget_->limit() > limit) retry_refused();
     }

@@ -27,7 +27,7 @@ class RecodedRecords {
 
   /// Raises the budget's limit to `bytes`, and allocates the table if there is room for it. If the
   /// limit has grown since the last call, forms that did not fit are wanted again.
-  void allow(std::size_t bytes);
+  void raise_limit(std::size_t bytes);
   /// Whether there was room for the table.
   bool has_table() const { return table_.load(std::memory_order_acquire) != nullptr; }
   std::size_t limit() const { return budget_->limit(); }
@@ -66,10 +66,10 @@ class RecodedRecords {
   // Plain values: relaxed memory order is enough.
   std::atomic<std::size_t> bytes_{0};
   std::atomic<bool> full_{false};
-  /// Whether some records may be marked `no_room`. `allow` and `keep` exchange it: the later of
-  /// them sees the limit or the mark that the earlier one has set.
+  /// Whether some records may be marked `no_room`. `raise_limit` and `keep` exchange it: the
+  /// later of them sees the limit or the mark that the earlier one has set.
   std::atomic<bool> some_refused_{false};
-  /// The limit after the last call of `allow`.
+  /// The limit after the last call of `raise_limit`.
   std::atomic<std::size_t> allowed_{0};
 };
 

@@ -20,7 +20,7 @@ class RecordHints {
  public:
   /// Raises the memory limit to `bytes`, which include the overhead of the lookup table. A lower
   /// value than the present limit has no effect.
-  void allow(std::size_t bytes) { budget_.allow(bytes); }
+  void raise_limit(std::size_t bytes) { budget_.raise_limit(bytes); }
   std::size_t limit() const { return budget_.limit(); }
   /// Bytes of memory in use.
   std::size_t bytes() const { return budget_.bytes(); }

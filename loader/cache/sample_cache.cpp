@@ -39,9 +39,9 @@ std::size_t SampleCache::chunk_samples() const {
                                  std::max<std::size_t>(static_cast<std::size_t>(records_), 1));
 }
 
-void SampleCache::allow(std::size_t bytes) {
+void SampleCache::raise_limit(std::size_t bytes) {
   const MutexLock lock(mutex_);
-  budget_->allow(bytes);
+  budget_->raise_limit(bytes);
   if (table_ != nullptr || records_ > limit() / sizeof(Entry) ||
       budget_->free_bytes() < table_bytes() + chunk_overhead + stride_ ||
       !budget_->take(table_bytes()))
@@ -56,7 +56,7 @@ void SampleCache::allow(std::size_t bytes) {
   entries_.store(table_.get(), std::memory_order_release);
 }
 
-std::uint64_t SampleCache::room() const {
+std::uint64_t SampleCache::samples_that_fit() const {
   const MutexLock lock(mutex_);
   if (table_ == nullptr) return 0;
   const std::size_t in_chunk = chunk_samples();
@@ -76,9 +76,9 @@ std::span<const std::byte> SampleCache::find(std::uint64_t record) const {
 
 std::span<std::byte> SampleCache::take() {
   const MutexLock lock(mutex_);
-  if (given_back_ != nullptr) {
-    std::byte* const room = given_back_;
-    std::memcpy(&given_back_, room, sizeof given_back_);
+  if (first_free_ != nullptr) {
+    std::byte* const room = first_free_;
+    std::memcpy(&first_free_, room, sizeof first_free_);
     return {room, sample_bytes_};
   }
   if (fresh_.empty() && !grow()) return {};
@@ -119,8 +119,8 @@ void SampleCache::keep(std::uint64_t record, std::span<std::byte> room) {
 
 void SampleCache::give_back(std::span<std::byte> room) {
   const MutexLock lock(mutex_);
-  std::memcpy(room.data(), &given_back_, sizeof given_back_);
-  given_back_ = room.data();
+  std::memcpy(room.data(), &first_free_, sizeof first_free_);
+  first_free_ = room.data();
 }
 
 }  // namespace millrace

@@ -30,10 +30,10 @@ class SampleCache {
 
   /// Raises the budget's limit to `bytes`, which include 8 bytes of the lookup table per record. A
   /// lower value than the present limit has no effect.
-  void allow(std::size_t bytes);
+  void raise_limit(std::size_t bytes);
   std::size_t limit() const { return budget_->limit(); }
   /// Number of samples that fit into this cache's memory and the rest of the budget.
-  std::uint64_t room() const;
+  std::uint64_t samples_that_fit() const;
   /// Bytes that this cache holds of the budget.
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   /// Bytes that other caches hold of the budget.
@@ -77,7 +77,7 @@ class SampleCache {
   std::span<std::byte> fresh_ MILLRACE_GUARDED_BY(mutex_);
   /// Linked free list. Each free piece has at least 64 bytes and begins with the address of the
   /// next.
-  std::byte* given_back_ MILLRACE_GUARDED_BY(mutex_) = nullptr;
+  std::byte* first_free_ MILLRACE_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace millrace

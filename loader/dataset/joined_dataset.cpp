@@ -79,7 +79,7 @@ class JoinedDataset final : public Dataset, public std::enable_shared_from_this<
   class Reader;
 
   /// Returns the location of a record (`index` < `size()`).
-  RecordLocation place(std::uint64_t index) const {
+  RecordLocation locate(std::uint64_t index) const {
     const auto behind = std::ranges::upper_bound(begins_, index);
     return {static_cast<std::size_t>(behind - begins_.begin() - 1), index - *(behind - 1)};
   }
@@ -98,18 +98,18 @@ class JoinedDataset::Reader final : public DatasetReader {
 
   Record read(std::uint64_t index) override {
     check_index(*all_, index);
-    const RecordLocation place = all_->place(index);
-    close_readers(place.part);
-    std::unique_ptr<DatasetReader>& reader = readers_[place.part].reader;
+    const RecordLocation location = all_->locate(index);
+    close_readers(location.part);
+    std::unique_ptr<DatasetReader>& reader = readers_[location.part].reader;
     try {
-      if (!reader) reader = checked_reader(*all_->parts_[place.part]);
-      last_ = place.part;
-      const Record record = reader->read(place.index);
+      if (!reader) reader = checked_reader(*all_->parts_[location.part]);
+      last_ = location.part;
+      const Record record = reader->read(location.index);
       return Record(index, record.fields(), record.checksum());
     } catch (const Error& error) {
       throw Error(error.code(),
                   "record " + std::to_string(index) + " of " + all_->name() + ": " + error.what(),
-                  error.stage(), index, reason_of(error, place));
+                  error.stage(), index, reason_of(error, location));
     }
   }
 
@@ -123,12 +123,12 @@ class JoinedDataset::Reader final : public DatasetReader {
   }
 
  private:
-  /// The reader of a part. While it holds memory (`bytes` is not 0), `place` is its entry in
+  /// The reader of a part. While it holds memory (`bytes` is not 0), `holder` is its entry in
   /// `holders_`.
   struct PartReader {
     std::unique_ptr<DatasetReader> reader{};
     std::size_t bytes = 0;
-    std::list<std::size_t>::iterator place{};
+    std::list<std::size_t>::iterator holder{};
   };
 
   /// Closes readers until all of them together hold at most `max_held_bytes`. Keeps the reader of
@@ -151,23 +151,23 @@ class JoinedDataset::Reader final : public DatasetReader {
     PartReader& part = readers_[number];
     const std::size_t bytes = part.reader->held_bytes();
     if (part.bytes > 0) {
-      holders_.splice(holders_.begin(), holders_, part.place);
+      holders_.splice(holders_.begin(), holders_, part.holder);
     } else if (bytes > 0) {
       holders_.push_front(number);
-      part.place = holders_.begin();
+      part.holder = holders_.begin();
     }
-    if (part.bytes > 0 && bytes == 0) holders_.erase(part.place);
+    if (part.bytes > 0 && bytes == 0) holders_.erase(part.holder);
     held_bytes_ += bytes - part.bytes;
     part.bytes = bytes;
   }
 
   /// Returns the error's reason. For a bad record, adds the part's name and the record's index in
   /// that part, because a caller that sees only the reason may not know the part.
-  std::string reason_of(const Error& error, const RecordLocation& place) const {
-    const std::string name = all_->parts_[place.part]->name();
+  std::string reason_of(const Error& error, const RecordLocation& location) const {
+    const std::string name = all_->parts_[location.part]->name();
     if (error.code() != ErrorCode::bad_record || error.reason().find(name) != std::string::npos)
       return error.reason();
-    return "record " + std::to_string(place.index) + " of " + name + ": " + error.reason();
+    return "record " + std::to_string(location.index) + " of " + name + ": " + error.reason();
   }
 
   std::shared_ptr<const JoinedDataset> all_;
@@ -187,7 +187,7 @@ void JoinedDataset::prefetch(std::span<const std::uint64_t> indices) const {
   std::vector<std::vector<std::uint64_t>> of_parts(parts_.size());
   for (const std::uint64_t index : indices) {
     if (index >= size()) continue;
-    const RecordLocation at = place(index);
+    const RecordLocation at = locate(index);
     of_parts[at.part].push_back(at.index);
   }
   for (std::size_t part = 0; part < of_parts.size(); ++part)
@@ -196,20 +196,20 @@ void JoinedDataset::prefetch(std::span<const std::uint64_t> indices) const {
 
 std::string JoinedDataset::key(std::uint64_t index) const {
   if (index >= size()) return Dataset::key(index);
-  const RecordLocation at = place(index);
+  const RecordLocation at = locate(index);
   std::string key = parts_[at.part]->key(at.index);
   return key == Dataset::key(at.index) ? Dataset::key(index) : key;
 }
 
 std::optional<StoredRecord> JoinedDataset::stored_record(std::uint64_t index) const {
   if (index >= size()) return {};
-  const RecordLocation at = place(index);
+  const RecordLocation at = locate(index);
   return parts_[at.part]->stored_record(at.index);
 }
 
 void JoinedDataset::stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const {
   if (index >= size()) return hint.clear();
-  const RecordLocation at = place(index);
+  const RecordLocation at = locate(index);
   parts_[at.part]->stored_hint(at.index, hint);
 }
 

@@ -31,9 +31,9 @@ constexpr std::array<char, 8> hints_format = {'M', 'R', 'n', 'o', 't', 'e', 's',
 }  // namespace
 
 fs::path stored_hints_path(const fs::path& file) {
-  std::error_code is_gone;
-  const fs::path real = fs::canonical(file, is_gone);
-  return (is_gone ? file : real).string() + ".index";
+  std::error_code error;
+  const fs::path real = fs::canonical(file, error);
+  return (error ? file : real).string() + ".index";
 }
 
 bool is_hints_file(const fs::path& path) {

@@ -46,7 +46,7 @@ void add_cache(RecordCaches& caches, Runtime& runtime,
   std::string problem;
   if (part.bytes > 0) {
     caches.cache = services.cache_of(dataset, part.fingerprint, part.bytes, bytes);
-    if (caches.cache->room() == 0)
+    if (caches.cache->samples_that_fit() == 0)
       problem = no_room_text(*caches.cache, "sample of " + std::to_string(part.bytes) + " bytes",
                              part.bytes, bytes);
   } else {

@@ -15,7 +15,7 @@ namespace {
 
 /// The device counts as fed if its share of idle time is below this. If the idle time is unknown,
 /// the trainer counts as fed if its share of stall time is below the second value.
-constexpr double fed = 0.02;
+constexpr double fed_idle_limit = 0.02;
 constexpr double little_stall = 0.05;
 /// A stage counts as busy all the time if its share of busy time is at least `saturated`. For the
 /// streams of copies and conversions, the limit is `full` if the trainer is busier and no time
@@ -81,14 +81,14 @@ struct Shares {
   double copy;
   /// Share of time in which the stream of conversions is busy, with conversions or with the device
   /// stages before them.
-  double stream;
+  double conversion;
   double trainer;
   std::optional<double> idle;
 
   /// Whether the trainer's stalls cost time: they are at least half of the device's idle time, if
   /// that is known.
   bool stalls_matter() const {
-    return idle ? stall >= std::max(fed, *idle / 2) : stall >= little_stall;
+    return idle ? stall >= std::max(fed_idle_limit, *idle / 2) : stall >= little_stall;
   }
 };
 
@@ -98,7 +98,7 @@ Shares shares_of(const Report& report, std::optional<double> device_idle) {
   return {.stall = std::max(0.0, report.stall.total_ms - report.start_stall_ms) / milliseconds,
           .ahead = report.ahead.total_ms / milliseconds,
           .copy = stage_named(report, "copy").occupancy,
-          .stream = converting(report),
+          .conversion = converting(report),
           .trainer = 1e3 * stage_named(report, "trainer").busy_seconds / milliseconds,
           .idle = device_idle};
 }
@@ -168,16 +168,16 @@ std::string advice_for(const std::string& stage) {
 Verdict by_conversion(const Report& report, const Shares& shares) {
   const auto busy = [](const StageReport& stage) { return converts(stage) ? stage.occupancy : 0; };
   const StageReport& stage = *std::ranges::max_element(report.stages, {}, busy);
-  const bool alone = stage.occupancy == shares.stream;
-  return bound_by(
-      Bound::convert, stage.name, stage.occupancy,
-      (stage.name == "convert" ? "conversion" : stage.name) +
-          " on the device bounds the run: its stream is busy " + percent(shares.stream) +
-          " of the time" +
-          (alone ? ""
-                 : ", " + percent(stage.occupancy / shares.stream) + " of it in " + stage.name) +
-          idle_text(shares),
-      advice_for(stage.name));
+  const bool alone = stage.occupancy == shares.conversion;
+  return bound_by(Bound::convert, stage.name, stage.occupancy,
+                  (stage.name == "convert" ? "conversion" : stage.name) +
+                      " on the device bounds the run: its stream is busy " +
+                      percent(shares.conversion) + " of the time" +
+                      (alone ? ""
+                             : ", " + percent(stage.occupancy / shares.conversion) + " of it in " +
+                                   stage.name) +
+                      idle_text(shares),
+                  advice_for(stage.name));
 }
 
 Verdict by_stream(const Report& report, const Shares& shares, double occupancy) {
@@ -192,8 +192,8 @@ Verdict by_stream(const Report& report, const Shares& shares, double occupancy) 
 /// Verdict if the trainer is ahead and the device idle: the device waits for batches that are being
 /// copied.
 Verdict by_late_copies(const Shares& shares) {
-  const bool copying = shares.copy >= shares.stream;
-  const double busy = std::max(shares.copy, shares.stream);
+  const bool copying = shares.copy >= shares.conversion;
+  const double busy = std::max(shares.copy, shares.conversion);
   const std::string stage = copying ? "copy" : "convert";
   return bound_by(copying ? Bound::copy : Bound::convert, stage, busy,
                   stage + " bounds the run, as it is not hidden under steps: its stream is busy " +
@@ -227,12 +227,12 @@ Verdict by_workers(const Report& report, const Shares& shares) {
                  " of it in " + stage->name + idle_text(shares);
 
   const double device = shares.idle ? 1 - *shares.idle : 0;
-  const double rest = std::max({shares.copy, shares.stream, shares.trainer, device});
-  verdict.next_bound = rest == shares.copy     ? "copy"
-                       : rest == shares.stream ? "convert"
-                       : rest == device        ? "step"
-                                               : "trainer";
-  verdict.speedup_limit = std::max(1.0, 1 / std::max(rest, 1e-3));
+  const double next_share = std::max({shares.copy, shares.conversion, shares.trainer, device});
+  verdict.next_bound = next_share == shares.copy         ? "copy"
+                       : next_share == shares.conversion ? "convert"
+                       : next_share == device            ? "step"
+                                                         : "trainer";
+  verdict.speedup_limit = std::max(1.0, 1 / std::max(next_share, 1e-3));
   const std::string limit = verdict.speedup_limit >= 100
                                 ? ""
                                 : ", up to " + tenths(verdict.speedup_limit * 10) +
@@ -336,25 +336,28 @@ Verdict judge(const Report& report, std::optional<double> device_idle) {
                     "too few batches to say what bounds the run: " +
                         std::to_string(report.batches) + " handed out",
                     "Judge after more batches.");
-  if (device_idle && *device_idle < fed) return by_step(report, shares);
+  if (device_idle && *device_idle < fed_idle_limit) return by_step(report, shares);
   const bool stalls = shares.stalls_matter();
-  const bool ahead = shares.ahead >= fed;
+  const bool ahead = shares.ahead >= fed_idle_limit;
   // A slow copy may delay only the trainer's stream, and no call of `next`. A slow conversion
   // delays copies, so host slots become free later. `next` counts the wait for them as "ahead".
-  const double stream = std::max(shares.copy, shares.stream);
+  const double device_stream = std::max(shares.copy, shares.conversion);
   // Work in progress at the report's end is not counted yet, so shares are uncertain by one batch.
   const double unsure = 1 / static_cast<double>(report.batches);
-  const bool lost = device_idle || stalls || ahead || stream + unsure >= shares.trainer;
-  if (stream >= (lost ? saturated : full) && stream > report.worker_utilization)
-    return shares.stream > shares.copy ? by_conversion(report, shares) : by_copy(report, shares);
-  const double streaming = stage_named(report, "stream").occupancy;
-  if (stalls && streaming >= saturated && streaming > report.worker_utilization)
-    return by_stream(report, shares, streaming);
+  const bool shows_lost_time =
+      device_idle || stalls || ahead || device_stream + unsure >= shares.trainer;
+  if (device_stream >= (shows_lost_time ? saturated : full) &&
+      device_stream > report.worker_utilization)
+    return shares.conversion > shares.copy ? by_conversion(report, shares)
+                                           : by_copy(report, shares);
+  const double record_stream = stage_named(report, "stream").occupancy;
+  if (stalls && record_stream >= saturated && record_stream > report.worker_utilization)
+    return by_stream(report, shares, record_stream);
   if (stalls && report.worker_utilization < saturated) return by_prefetch(report, shares);
   if (stalls && report.worker_delay.value_or(0) >= short_of_cores) return by_cores(report, shares);
   if (stalls) return by_workers(report, shares);
   if (ahead && !device_idle) return by_step(report, shares);
-  if (ahead && stream >= *device_idle / 2) return by_late_copies(shares);
+  if (ahead && device_stream >= *device_idle / 2) return by_late_copies(shares);
   return by_trainer(shares);
 }
 

@@ -23,9 +23,9 @@ unsigned AutoWorkers::update(const Window& window) {
   const auto enough =
       static_cast<unsigned>(std::clamp(std::ceil(need), 1.0, static_cast<double>(most_)));
   if (window.stall_seconds > stalls * window.seconds) {
-    if (let_go_last_) patience_ = std::min(2 * patience_, max_patience);
+    if (removed_last_) patience_ = std::min(2 * patience_, max_patience);
     workers_ = std::clamp(std::max(workers_ + 1, enough), 1U, most_);
-    let_go_last_ = false;
+    removed_last_ = false;
     calm_ = 0;
     return workers_;
   }
@@ -33,7 +33,7 @@ unsigned AutoWorkers::update(const Window& window) {
     calm_ = 0;
   } else if (++calm_ >= patience_) {
     workers_ = std::max(enough, workers_ - std::max(1U, workers_ / 4));
-    let_go_last_ = true;
+    removed_last_ = true;
     calm_ = 0;
   }
   return workers_;

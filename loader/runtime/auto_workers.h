@@ -32,7 +32,7 @@ class AutoWorkers {
   /// after which workers are removed.
   unsigned calm_ = 0;
   unsigned patience_ = 2;
-  bool let_go_last_ = false;
+  bool removed_last_ = false;
 };
 
 }  // namespace millrace

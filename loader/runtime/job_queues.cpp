@@ -42,7 +42,7 @@ bool JobQueues::allows_help() const {
   });
 }
 
-std::size_t JobQueues::left(std::size_t enough) const {
+std::size_t JobQueues::count_up_to(std::size_t enough) const {
   std::size_t left = 0;
   for (const Queue& queue : queues_) {
     std::size_t begun = queue.next_item;

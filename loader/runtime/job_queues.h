@@ -35,7 +35,7 @@ class JobQueues {
   /// Whether a helper could take an item.
   bool allows_help() const;
   /// Returns how many items are left, or `enough` if there are more.
-  std::size_t left(std::size_t enough) const;
+  std::size_t count_up_to(std::size_t enough) const;
   /// Notes that one of the owner's items is done.
   void ended(const void* owner);
   /// Number of this owner's running items.

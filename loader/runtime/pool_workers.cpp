@@ -70,7 +70,7 @@ void PoolWorkers::wait_until_stopped(Clock::time_point deadline) {
     if (!changed_.wait_until(mutex_, deadline)) break;
 }
 
-bool PoolWorkers::gone(std::size_t number_in_pool) const {
+bool PoolWorkers::has_ended(std::size_t number_in_pool) const {
   MutexLock lock(mutex_);
   return gone_[number_in_pool] != 0;
 }
@@ -89,7 +89,7 @@ void PoolWorkers::submit(const void* owner, std::shared_ptr<Job> job, Help help)
   {
     MutexLock lock(mutex_);
     queues_.add(owner, std::move(job), help);
-    called = parked_workers_.call(concurrency_, queues_.left(ParkedWorkers::at_once));
+    called = parked_workers_.call(concurrency_, queues_.count_up_to(ParkedWorkers::at_once));
     offer = offer_now();
   }
   called.wake();
@@ -197,7 +197,8 @@ PoolWorkers::Turn PoolWorkers::wait_for_turn(unsigned number_in_pool, const void
       if (std::optional<JobQueues::Item> item = queues_.take(false)) {
         Turn turn{.own = std::move(item)};
         if (waited)
-          turn.called = parked_workers_.call(concurrency_, queues_.left(ParkedWorkers::at_once));
+          turn.called =
+              parked_workers_.call(concurrency_, queues_.count_up_to(ParkedWorkers::at_once));
         // This pool may want help now (`wants_help`): this worker no longer waits, or the front job
         // has changed.
         if (waited || turn.own->last) turn.offer = offer_now();

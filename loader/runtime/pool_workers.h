@@ -57,7 +57,7 @@ class PoolWorkers {
   bool is_owner_process() const { return process_.is_owner(); }
 
   /// Whether this worker's thread has left the pool.
-  bool gone(std::size_t number_in_pool) const;
+  bool has_ended(std::size_t number_in_pool) const;
   // See the same methods of `WorkerPool`.
   void help(Others others);
   void submit(const void* owner, std::shared_ptr<Job> job, Help help);
@@ -117,7 +117,8 @@ class PoolWorkers {
     return !stopping_ && queues_.allows_help() && !parked_workers_.any_waits(concurrency_);
   }
   Offer offer_now() const MILLRACE_REQUIRES(mutex_) {
-    return others_ && wants_help() ? Offer{others_, queues_.left(ParkedWorkers::at_once)} : Offer{};
+    return others_ && wants_help() ? Offer{others_, queues_.count_up_to(ParkedWorkers::at_once)}
+                                   : Offer{};
   }
   void offer_again();
   /// Wakes workers of other pools, at most as many as there are items.

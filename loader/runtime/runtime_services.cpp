@@ -101,7 +101,7 @@ std::shared_ptr<RecordHints> RuntimeServices::hints_of(
       std::ranges::find_if(hints_, [&](const Hints& one) { return one.dataset.is(dataset); });
   if (found == hints_.end())
     found = hints_.insert(found, {dataset, std::make_shared<RecordHints>()});
-  found->kept->allow(allowed);
+  found->kept->raise_limit(allowed);
   return found->kept;
 }
 
@@ -118,7 +118,7 @@ std::shared_ptr<SampleCache> RuntimeServices::cache_of(
     found = caches_.insert(
         found, {dataset, fingerprint,
                 std::make_shared<SampleCache>(dataset->size(), sample_bytes, budget_of(dataset))});
-  found->kept->allow(bytes);
+  found->kept->raise_limit(bytes);
   return found->kept;
 }
 
@@ -133,7 +133,7 @@ std::shared_ptr<RecodedRecords> RuntimeServices::recoded_of(
     found = recoded_.insert(
         found, {dataset, fingerprint,
                 std::make_shared<RecodedRecords>(dataset->size(), budget_of(dataset))});
-  found->kept->allow(bytes);
+  found->kept->raise_limit(bytes);
   return found->kept;
 }
 

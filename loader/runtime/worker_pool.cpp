@@ -78,7 +78,7 @@ void WorkerPool::stop(Clock::time_point deadline) {
   impl_->begin_stop();
   impl_->wait_until_stopped(deadline);
   for (std::size_t number = 0; number < threads_.size(); ++number)
-    impl_->gone(number) ? threads_[number].join() : threads_[number].detach();
+    impl_->has_ended(number) ? threads_[number].join() : threads_[number].detach();
   threads_.clear();
 }
 

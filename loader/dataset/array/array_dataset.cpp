@@ -82,7 +82,7 @@ class ArrayDataset::Reader final : public DatasetReader {
   Status intact() const override {
     if (!unreadable_.is_ok()) return unreadable_;
     for (const auto& [file, range] : ranges_)
-      if (Status kept = file->check_kept(range); !kept.is_ok()) return kept;
+      if (Status kept = file->check_intact(range); !kept.is_ok()) return kept;
     return Status::ok();
   }
   std::size_t held_bytes() const override {

@@ -149,7 +149,7 @@ ReadRange ArrayField::locate(std::uint64_t record, std::vector<std::byte>& buffe
   const auto from = static_cast<std::uint64_t>(limits[0]);
   const auto to = static_cast<std::uint64_t>(limits[1]);
   if (!representable || limits[0] < 0 || limits[1] < limits[0] || to > values.values) {
-    if (const Status kept = piece.file->check_kept(both); !kept.is_ok())
+    if (const Status kept = piece.file->check_intact(both); !kept.is_ok())
       throw Error(ErrorCode::io, kept.reason());
     throw Error(ErrorCode::bad_record,
                 "its offsets in " + piece.file->name() + " are " + std::to_string(limits[0]) +

@@ -66,7 +66,7 @@ std::span<const std::byte> ArrayFile::read(ByteRange range, std::vector<std::byt
   return to;
 }
 
-Status ArrayFile::check_kept(ByteRange range) const {
+Status ArrayFile::check_intact(ByteRange range) const {
   if (!map_ || range.bytes == 0 || map_->whole()) return Status::ok();
   if (const auto lost = map_->first_lost(map_->bytes().subspan(
           static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.bytes))))

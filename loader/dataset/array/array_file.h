@@ -43,7 +43,7 @@ class ArrayFile {
   std::span<const std::byte> read(ByteRange range, std::vector<std::byte>& buffer) const;
   /// Returns whether the bytes that `read` returned for `range` are still those of the file: mapped
   /// bytes can be lost at any time. The reason names file and offset.
-  Status check_kept(ByteRange range) const;
+  Status check_intact(ByteRange range) const;
   /// Advises the system that these ranges will be read soon.
   void read_ahead(std::vector<ByteRange> ranges) const;
 

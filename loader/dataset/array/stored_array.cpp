@@ -67,7 +67,7 @@ StoredArray npy_array(std::shared_ptr<const ArrayFile> file) {
   try {
     header = parse_npy_header(file->read(beginning, buffer));
   } catch (const Error& error) {
-    if (const Status kept = file->check_kept(beginning); !kept.is_ok())
+    if (const Status kept = file->check_intact(beginning); !kept.is_ok())
       throw Error(ErrorCode::io, kept.reason());
     if (error.code() != ErrorCode::corrupt) throw;
     refuse_array(name + error.what());

@@ -89,8 +89,8 @@ std::uint64_t EntryCursor::first_not_before(std::string_view wanted, std::uint64
   return begin;
 }
 
-Status EntryCursor::check_kept(std::span<const std::byte> value) const {
-  Status kept = cursor_.check_kept(value);
+Status EntryCursor::check_intact(std::span<const std::byte> value) const {
+  Status kept = cursor_.check_intact(value);
   const LmdbFile& file = entries_.file();
   if (!kept.is_ok() || value.empty() || file.whole()) return kept;
   // In the file's last page, bytes after its end read as zeros without a fault.

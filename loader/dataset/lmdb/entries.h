@@ -63,7 +63,7 @@ class EntryCursor {
   std::uint64_t first_not_before(std::string_view key, std::uint64_t begin = 0);
 
   /// Returns whether a value that was returned is still unchanged.
-  Status check_kept(std::span<const std::byte> value) const;
+  Status check_intact(std::span<const std::byte> value) const;
   std::size_t held_bytes() const { return cursor_.held_bytes(); }
 
  private:

@@ -84,8 +84,8 @@ class LmdbDataset::Reader final : public DatasetReader {
 
   Status intact() const override {
     if (!unreadable_.is_ok()) return unreadable_;
-    if (Status kept = cursor_.check_kept(value_); !kept.is_ok()) return kept;
-    return label_cursor_ ? label_cursor_->check_kept(label_value_) : Status::ok();
+    if (Status kept = cursor_.check_intact(value_); !kept.is_ok()) return kept;
+    return label_cursor_ ? label_cursor_->check_intact(label_value_) : Status::ok();
   }
   std::size_t held_bytes() const override {
     return cursor_.held_bytes() + parser_->held_bytes() +

@@ -110,9 +110,9 @@ std::optional<LeafTable> table_in(std::span<const std::byte> bytes, const LmdbTr
 }  // namespace
 
 fs::path page_table_path(const fs::path& file) {
-  std::error_code is_gone;
-  const fs::path real = fs::canonical(file, is_gone);
-  return (is_gone ? file : real).string() + ".pages";
+  std::error_code error;
+  const fs::path real = fs::canonical(file, error);
+  return (error ? file : real).string() + ".pages";
 }
 
 std::shared_ptr<const LeafTable> stored_or_made_table(const LmdbFile& file, const LmdbTree& tree,
@@ -148,9 +148,9 @@ void store_tables(const std::vector<const Entries*>& databases) {
     put(bytes, leaves.data(), leaves.size_bytes());
   }
   put(bytes, XXH3_64bits(bytes.data(), bytes.size()));
-  AtomicFileWriter beside(page_table_path(file.name()), is_page_table, "a page table");
-  beside.write(bytes);
-  beside.replace();
+  AtomicFileWriter writer(page_table_path(file.name()), is_page_table, "a page table");
+  writer.write(bytes);
+  writer.replace();
 }
 
 }  // namespace millrace

@@ -15,9 +15,10 @@
 namespace millrace {
 
 AtomicFileWriter::AtomicFileWriter(std::filesystem::path path,
-                                   bool (*is_own)(const std::filesystem::path&), const char* what)
+                                   bool (*may_replace)(const std::filesystem::path&),
+                                   const char* what)
     : path_(std::move(path)), beside_(path_.string() + ".replacement") {
-  if (std::filesystem::exists(path_) && !is_own(path_))
+  if (std::filesystem::exists(path_) && !may_replace(path_))
     throw Error(ErrorCode::already_exists, path_.string() + " exists and is not " + what);
   // The file of a killed writer is not continued. It is deleted and written again from the
   // beginning.

@@ -13,10 +13,10 @@ namespace millrace {
 /// deletes an unfinished file. For one thread.
 class AtomicFileWriter {
  public:
-  /// Begins to write the target `path`. Throws `Error`: `already_exists` if `is_own` returns false
-  /// for an existing target, or if another writer is writing the same target; `io`. `what` names
-  /// the kind of file in messages.
-  AtomicFileWriter(std::filesystem::path path, bool (*is_own)(const std::filesystem::path&),
+  /// Begins to write the target `path`. Throws `Error`: `already_exists` if `may_replace` returns
+  /// false for an existing target, or if another writer is writing the same target; `io`. `what`
+  /// names the kind of file in messages.
+  AtomicFileWriter(std::filesystem::path path, bool (*may_replace)(const std::filesystem::path&),
                    const char* what);
   ~AtomicFileWriter();
   AtomicFileWriter(const AtomicFileWriter&) = delete;

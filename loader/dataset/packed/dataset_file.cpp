@@ -126,8 +126,8 @@ FileRange DatasetCursor::locate(std::uint64_t index) {
       [&](const LmdbPages& pages) { return pages.locate_record(root_.records, index, place_); });
 }
 
-Status DatasetCursor::check_kept(std::span<const std::byte> value) const {
-  Status kept = cursor_.check_kept(value);
+Status DatasetCursor::check_intact(std::span<const std::byte> value) const {
+  Status kept = cursor_.check_intact(value);
   if (!kept.is_ok() || value.empty() || file_.whole()) return kept;
   // If the file was shortened, the rest of its last page reads as zeros without a fault.
   if (check_checksum(value).is_ok()) return kept;

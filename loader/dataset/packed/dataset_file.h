@@ -77,7 +77,7 @@ class DatasetCursor {
 
   /// Returns whether the value that was found last, `value`, is still unchanged: mapped bytes can
   /// be lost at any time. The reason names file and offset.
-  Status check_kept(std::span<const std::byte> value) const;
+  Status check_intact(std::span<const std::byte> value) const;
   std::size_t held_bytes() const { return cursor_.held_bytes(); }
 
  private:

@@ -12,7 +12,7 @@ using namespace lmdb;
 /// One walk over all pages that the newest meta page leads to.
 class LmdbPages::Check {
  public:
-  explicit Check(const LmdbPages& file) : file_(file), taken_(file.pages_) {}
+  explicit Check(const LmdbPages& file) : file_(file), used_(file.pages_) {}
 
   void run();
 
@@ -33,11 +33,11 @@ class LmdbPages::Check {
   void leaf_node(const Node& node, Walk& walk);
   void named_tree(const Node& node);
   void free_pages(const Node& node, std::uint64_t newest_transaction);
-  void fill(const Page& page, bool is_leaf);
-  void take(std::uint64_t first, std::uint64_t pages);
+  void check_filled(const Page& page, bool is_leaf);
+  void mark_used(std::uint64_t first, std::uint64_t pages);
 
   const LmdbPages& file_;
-  std::vector<bool> taken_;
+  std::vector<bool> used_;
   /// Offset and length of a page's nodes. A member, to reuse its memory.
   std::vector<std::pair<std::size_t, std::size_t>> nodes_;
 };
@@ -46,10 +46,10 @@ void LmdbPages::check() const { Check(*this).run(); }
 
 void LmdbPages::Check::run() {
   const LmdbMeta meta = newest();
-  take(0, 2);
+  mark_used(0, 2);
   // Mask of a tree's flags; the other bits belong to the environment.
-  constexpr std::uint16_t of_records = 0x7F;
-  if ((meta.free.flags & of_records) != integer_keys || meta.main.flags != 0)
+  constexpr std::uint16_t tree_flags_mask = 0x7F;
+  if ((meta.free.flags & tree_flags_mask) != integer_keys || meta.main.flags != 0)
     throw_damage(meta.transaction % 2, "is the root of an impossible tree");
   tree(meta.main, [this](const Node& node) { named_tree(node); });
   LmdbTree free = meta.free;
@@ -89,8 +89,8 @@ void LmdbPages::Check::tree(const LmdbTree& tree, const std::function<void(const
 void LmdbPages::Check::walk(std::uint64_t number, std::uint16_t level, Walk& done) {
   const bool is_leaf = level == done.tree.depth;
   const Page page = file_.page(number, is_leaf ? leaf_page : branch_page);
-  take(number, 1);
-  fill(page, is_leaf);
+  mark_used(number, 1);
+  check_filled(page, is_leaf);
   ++(is_leaf ? done.found.leaves : done.found.branches);
   const auto less = [&](std::span<const std::byte> a, std::span<const std::byte> b) {
     if ((done.tree.flags & integer_keys) != 0) {
@@ -121,7 +121,7 @@ void LmdbPages::Check::leaf_node(const Node& node, Walk& done) {
   if (node.has_pages()) {
     const std::byte* value = file_.value(node).data() - page_header_bytes;
     const auto pages = load<std::uint32_t>(value + 12);
-    take(load<std::uint64_t>(value), pages);
+    mark_used(load<std::uint64_t>(value), pages);
     done.found.value_pages += pages;
   }
   done.look(node);
@@ -152,14 +152,14 @@ void LmdbPages::Check::free_pages(const Node& node, std::uint64_t newest_transac
   for (std::uint64_t n = 1; n <= load<std::uint64_t>(list.data()); ++n) {
     const auto number = load<std::uint64_t>(list.data() + n * number_bytes);
     if (number >= before) throw_damage(node.page, "has an impossible list of free pages");
-    take(number, 1);
+    mark_used(number, 1);
     before = number;
   }
 }
 
 /// Checks that the nodes fill the page up to its end without gaps. LMDB relies on this when it
 /// moves them.
-void LmdbPages::Check::fill(const Page& page, bool is_leaf) {
+void LmdbPages::Check::check_filled(const Page& page, bool is_leaf) {
   nodes_.clear();
   for (unsigned at = 0; at < page.nodes; ++at) {
     const Node node = file_.node(page, at);
@@ -176,12 +176,12 @@ void LmdbPages::Check::fill(const Page& page, bool is_leaf) {
   if (end != file_.page_bytes_) throw_damage(page.number, "has nodes that do not end with it");
 }
 
-void LmdbPages::Check::take(std::uint64_t first, std::uint64_t pages) {
-  if (pages == 0 || first >= taken_.size() || pages > taken_.size() - first)
+void LmdbPages::Check::mark_used(std::uint64_t first, std::uint64_t pages) {
+  if (pages == 0 || first >= used_.size() || pages > used_.size() - first)
     throw_damage(first, "is asked for, but lies behind the end of the file");
   for (std::uint64_t page = first; page < first + pages; ++page) {
-    if (taken_[page]) throw_damage(page, "is used twice");
-    taken_[page] = true;
+    if (used_[page]) throw_damage(page, "is used twice");
+    used_[page] = true;
   }
 }
 

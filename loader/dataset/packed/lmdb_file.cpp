@@ -241,7 +241,7 @@ void LmdbCursor::throw_if_lost(const LmdbDamage& damage) const {
   throw file_.unreadable(damage.page * page_bytes, shorter_or_damaged);
 }
 
-Status LmdbCursor::check_kept(std::span<const std::byte> bytes) const {
+Status LmdbCursor::check_intact(std::span<const std::byte> bytes) const {
   if (bytes.empty() || file_.whole()) return Status::ok();
   try {
     file_.check_not_lost({offset_of(bytes), bytes.size()});

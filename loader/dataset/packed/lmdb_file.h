@@ -112,7 +112,7 @@ class LmdbCursor final : private FileBytes {
 
   /// Returns whether bytes that were found are still unchanged, as far as faults show that. Zeros
   /// behind a shortened file's end cause no fault. The reason names file and offset.
-  Status check_kept(std::span<const std::byte> bytes) const;
+  Status check_intact(std::span<const std::byte> bytes) const;
   /// Bytes of the cursor's memory; 0 if the file is mapped.
   std::size_t held_bytes() const { return buffer_.capacity(); }
   /// Returns the offset of these bytes in a file that is mapped.

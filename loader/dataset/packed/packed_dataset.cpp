@@ -84,7 +84,7 @@ class PackedDataset::Reader final : public DatasetReader {
   }
 
   Status intact() const override {
-    return unreadable_.is_ok() ? cursor_.check_kept(value_) : unreadable_;
+    return unreadable_.is_ok() ? cursor_.check_intact(value_) : unreadable_;
   }
   std::size_t held_bytes() const override { return cursor_.held_bytes(); }
 
@@ -123,7 +123,7 @@ std::string PackedDataset::key(std::uint64_t index) const {
     if (parse_record(value, file_->description().fields, fields).is_ok()) {
       const Record record(index, fields);
       const std::string_view path = record.has("path") ? record.text("path") : "";
-      const bool lost = path.find('\0') != path.npos && !cursor.check_kept(value).is_ok();
+      const bool lost = path.find('\0') != path.npos && !cursor.check_intact(value).is_ok();
       if (record.has("path") && !lost) return one_line(path);
     }
   } catch (const std::runtime_error&) {
@@ -150,7 +150,7 @@ std::optional<StoredRecord> PackedDataset::stored_record(std::uint64_t index) co
     DatasetCursor cursor(*file_);
     const std::span<const std::byte> value = cursor.find(index);
     const std::optional<std::uint64_t> checksum = stored_checksum(value);
-    if (!checksum || !cursor.check_kept(value).is_ok()) return {};
+    if (!checksum || !cursor.check_intact(value).is_ok()) return {};
     return StoredRecord{.file = name_, .bytes = value.size(), .checksum = *checksum};
   } catch (const std::runtime_error&) {
     return {};

@@ -25,7 +25,7 @@ constexpr const char* format_name = "tars";
 /// Largest sample. Without a map, a reader holds a whole sample in memory.
 constexpr std::uint64_t max_sample_bytes = (std::uint64_t{4} << 30) - 1;
 /// Number of samples that determine the fields that all records must have.
-constexpr std::uint64_t asked_samples = 16;
+constexpr std::uint64_t probed_samples = 16;
 
 /// The dataset of one tar.
 class TarDataset final : public Dataset, public std::enable_shared_from_this<TarDataset> {
@@ -97,7 +97,7 @@ class TarDataset::Reader final : public DatasetReader {
         bytes_ = file.read(index, buffer_);
         const Status status = sample_.read(bytes_);
         if (status.is_ok()) return Record(index, sample_.fields());
-        const Status kept = file.check_kept(bytes_);
+        const Status kept = file.check_intact(bytes_);
         reason = kept.is_ok() ? status.reason() : kept.reason();
       } catch (const Error& error) {
         reason = error.reason();
@@ -109,7 +109,7 @@ class TarDataset::Reader final : public DatasetReader {
   }
 
   Status intact() const override {
-    return unreadable_.is_ok() ? dataset_->file_.check_kept(bytes_) : unreadable_;
+    return unreadable_.is_ok() ? dataset_->file_.check_intact(bytes_) : unreadable_;
   }
   std::size_t held_bytes() const override { return buffer_.capacity(); }
 
@@ -128,8 +128,8 @@ std::unique_ptr<DatasetReader> TarDataset::make_reader() const {
 TarFields TarDataset::look_at_samples() {
   std::vector<std::byte> buffer;
   TarFields found;
-  const auto first_of = [&](TarFields needed) {
-    for (std::uint64_t index = 0; index < std::min(size(), asked_samples); ++index) {
+  const auto any_sample_has = [&](TarFields needed) {
+    for (std::uint64_t index = 0; index < std::min(size(), probed_samples); ++index) {
       if (sample_bytes(index) > max_sample_bytes) continue;
       try {
         TarSample sample(needed);
@@ -143,9 +143,9 @@ TarFields TarDataset::look_at_samples() {
     }
     return false;
   };
-  found.image = first_of({.image = true});
-  found.label = first_of({.image = found.image, .label = true});
-  first_of(found);
+  found.image = any_sample_has({.image = true});
+  found.label = any_sample_has({.image = found.image, .label = true});
+  any_sample_has(found);
   return found;
 }
 
@@ -157,7 +157,7 @@ std::string TarDataset::key(std::uint64_t index) const {
     const std::span<const std::byte> bytes = file_.read(index, buffer);
     // The result is ignored, since even a bad record may have a key.
     (void)sample.read(bytes).is_ok();
-    if (!sample.key().empty() && file_.check_kept(bytes).is_ok()) return one_line(sample.key());
+    if (!sample.key().empty() && file_.check_intact(bytes).is_ok()) return one_line(sample.key());
   } catch (const Error&) {
     // Falls back to the record's number.
   }
@@ -174,13 +174,13 @@ DatasetFacts TarDataset::facts() const {
 }
 
 void TarDataset::save_members() const {
-  const auto is_own = [](const fs::path& path) {
+  const auto may_replace = [](const fs::path& path) {
     std::error_code none;  // ignored: the path may not be a regular file
     return is_tar_index(path) || fs::file_size(path, none) == 0;
   };
-  AtomicFileWriter beside(tar_members_path(file_.name()), is_own, "a tar index");
-  beside.write(packed_index(file_.index()));
-  beside.replace();
+  AtomicFileWriter index_writer(tar_members_path(file_.name()), may_replace, "a tar index");
+  index_writer.write(packed_index(file_.index()));
+  index_writer.replace();
 }
 
 /// The tars that a path stands for, and the reason why it stands for them.

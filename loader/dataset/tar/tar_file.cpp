@@ -121,11 +121,11 @@ TarFile::TarFile(const std::filesystem::path& path, bool mapped, std::vector<std
       throw TarDamage(found.reason());
     if (!take_stored_index(tar, warnings)) index_ = scan_tar(tar, bytes_);
   } catch (const TarDamage& damage) {
-    if (const Status kept = map_ ? check_kept(map_->bytes()) : Status::ok(); !kept.is_ok())
+    if (const Status kept = map_ ? check_intact(map_->bytes()) : Status::ok(); !kept.is_ok())
       throw Error(ErrorCode::io, kept.reason());
     refuse(damage.what());
   }
-  if (const Status kept = map_ ? check_kept(map_->bytes()) : Status::ok(); !kept.is_ok())
+  if (const Status kept = map_ ? check_intact(map_->bytes()) : Status::ok(); !kept.is_ok())
     throw Error(ErrorCode::io, kept.reason());
   index_.of.bytes = bytes_;
   index_.of.modified_ns = modified_ns_;
@@ -177,7 +177,7 @@ std::span<const std::byte> TarFile::read(std::uint64_t sample,
   return to;
 }
 
-Status TarFile::check_kept(std::span<const std::byte> bytes) const {
+Status TarFile::check_intact(std::span<const std::byte> bytes) const {
   if (bytes.empty() || !map_ || map_->whole()) return Status::ok();
   const std::span<const std::byte> all = map_->bytes();
   const auto offset = static_cast<std::size_t>(bytes.data() - all.data());

@@ -38,7 +38,7 @@ class TarFile {
   /// is not mapped. Throws `Error` (`io`, naming file and offset).
   std::span<const std::byte> read(std::uint64_t sample, std::vector<std::byte>& buffer) const;
   /// Returns whether these mapped bytes are still unchanged. The reason names file and offset.
-  Status check_kept(std::span<const std::byte> bytes) const;
+  Status check_intact(std::span<const std::byte> bytes) const;
   /// Advises the system that these samples will be read soon.
   void read_ahead(std::span<const std::uint64_t> samples) const;
 

@@ -90,9 +90,9 @@ TarIndex scan_tar(TarBytes& tar, std::uint64_t bytes) {
 }
 
 std::filesystem::path tar_members_path(const std::filesystem::path& tar) {
-  std::error_code is_gone;
-  const std::filesystem::path real = std::filesystem::canonical(tar, is_gone);
-  return (is_gone ? tar : real).string() + ".members";
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(tar, error);
+  return (error ? tar : real).string() + ".members";
 }
 
 bool is_tar_index(const std::filesystem::path& path) {

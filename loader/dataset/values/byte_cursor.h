@@ -15,10 +15,10 @@ class ByteCursor {
   explicit ByteCursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   std::size_t offset() const { return at_; }
-  std::size_t left() const { return bytes_.size() - at_; }
+  std::size_t remaining() const { return bytes_.size() - at_; }
 
   bool take(std::uint64_t count, std::span<const std::byte>& taken) {
-    if (count > left()) return false;
+    if (count > remaining()) return false;
     taken = bytes_.subspan(at_, static_cast<std::size_t>(count));
     at_ += taken.size();
     return true;
@@ -41,7 +41,7 @@ class ByteCursor {
   }
   /// Reads the bytes before the next '\n' and skips that '\n'.
   bool line(std::string_view& text) {
-    const std::string_view all(reinterpret_cast<const char*>(bytes_.data()) + at_, left());
+    const std::string_view all(reinterpret_cast<const char*>(bytes_.data()) + at_, remaining());
     const std::size_t end = all.find('\n');
     if (end == std::string_view::npos) return false;
     text = all.substr(0, end);

@@ -19,12 +19,12 @@ class MsgpackMachine {
   MsgpackMachine(std::span<const std::byte> input, Values& values) : at_(input), values_(values) {}
 
   Status run() {
-    values_.start(at_.left());
+    values_.start(at_.remaining());
     do {
       if (!next()) return Status::bad("the MessagePack value " + problem_);
     } while (levels_ > 0);
-    if (at_.left() > 0)
-      return Status::bad("the MessagePack value has " + std::to_string(at_.left()) +
+    if (at_.remaining() > 0)
+      return Status::bad("the MessagePack value has " + std::to_string(at_.remaining()) +
                          " bytes behind it");
     const Status status = values_.finish(root_);
     return status.is_ok() ? status
@@ -195,23 +195,24 @@ bool MsgpackMachine::counted(std::size_t length_bytes,
 bool MsgpackMachine::bytes(std::uint64_t count) {
   std::span<const std::byte> bytes;
   if (at_.take(count, bytes)) return put(Value(bytes));
-  return fail(std::to_string(count) + " bytes, and " + std::to_string(at_.left()) + " are left");
+  return fail(std::to_string(count) + " bytes, and " + std::to_string(at_.remaining()) +
+              " are left");
 }
 
 bool MsgpackMachine::text(std::uint64_t count) {
   std::span<const std::byte> letters;
   if (at_.take(count, letters))
     return put(is_utf8(as_text(letters)) ? Value(as_text(letters)) : Value(letters));
-  return fail("a str of " + std::to_string(count) + " bytes, and " + std::to_string(at_.left()) +
-              " are left");
+  return fail("a str of " + std::to_string(count) + " bytes, and " +
+              std::to_string(at_.remaining()) + " are left");
 }
 
 bool MsgpackMachine::collection(Collection kind, std::uint64_t count) {
   const bool has_pairs = kind == Collection::dictionary;
   const std::uint64_t items = has_pairs ? 2 * count : count;
-  if (items > at_.left())
+  if (items > at_.remaining())
     return fail((has_pairs ? "a map of " : "an array of ") + std::to_string(count) +
-                " in the last " + std::to_string(at_.left()) + " bytes");
+                " in the last " + std::to_string(at_.remaining()) + " bytes");
   const std::uint32_t number = values_.add(kind);
   if (items == 0) return put(number);
   if (levels_ == open_.size())

@@ -115,11 +115,11 @@ bool PickleMachine::carry_out() {
     case Opcode::tuple3:
       return tuple_of_last(3);
     case Opcode::tuple:
-      return of_marked(Collection::tuple);
+      return collect_to_mark(Collection::tuple);
     case Opcode::list:
-      return of_marked(Collection::list);
+      return collect_to_mark(Collection::list);
     case Opcode::dict:
-      return of_marked(Collection::dictionary);
+      return collect_to_mark(Collection::dictionary);
     default:
       return change();
   }
@@ -129,13 +129,13 @@ bool PickleMachine::carry_out() {
 bool PickleMachine::change() {
   switch (opcode_) {
     case Opcode::append:
-      return last_into(Collection::list, 1);
+      return append_last(Collection::list, 1);
     case Opcode::setitem:
-      return last_into(Collection::dictionary, 2);
+      return append_last(Collection::dictionary, 2);
     case Opcode::appends:
-      return marked_into(Collection::list);
+      return append_to_mark(Collection::list);
     case Opcode::setitems:
-      return marked_into(Collection::dictionary);
+      return append_to_mark(Collection::dictionary);
     case Opcode::mark:
       marks_.push_back(static_cast<std::uint32_t>(stack_.size()));
       return true;
@@ -251,13 +251,14 @@ bool PickleMachine::protocol() {
 
 bool PickleMachine::frame() {
   std::uint64_t length = 0;
-  if (!at_.little_endian(8, length) || length > at_.left()) return cut_short();
+  if (!at_.little_endian(8, length) || length > at_.remaining()) return cut_short();
   return true;
 }
 
 bool PickleMachine::stop() {
   if (above_mark() == 0) return lacks_values();
-  if (at_.left() > 0) return fail("has " + std::to_string(at_.left()) + " bytes behind it");
+  if (at_.remaining() > 0)
+    return fail("has " + std::to_string(at_.remaining()) + " bytes behind it");
   return true;
 }
 

@@ -65,9 +65,9 @@ class PickleMachine {
   // Collections.
   bool empty(Collection kind) { return push(values_.add(kind)); }
   bool tuple_of_last(std::size_t count);
-  bool of_marked(Collection kind);
-  bool last_into(Collection kind, std::size_t count);
-  bool marked_into(Collection kind);
+  bool collect_to_mark(Collection kind);
+  bool append_last(Collection kind, std::size_t count);
+  bool append_to_mark(Collection kind);
   bool to_mark(std::size_t& first);
   bool move_into_last(Collection kind, std::size_t first);
   bool move_items(std::uint32_t collection, std::size_t first);

@@ -77,7 +77,7 @@ bool PickleMachine::counted(std::size_t length_bytes, std::span<const std::byte>
   if (at_.take(length, bytes)) return true;
   // BINSTRING and LONG4 have signed lengths. A negative length, read as unsigned, is always too
   // large.
-  return fail("has " + std::to_string(length) + " bytes, and " + std::to_string(at_.left()) +
+  return fail("has " + std::to_string(length) + " bytes, and " + std::to_string(at_.remaining()) +
               " are left");
 }
 
@@ -115,18 +115,18 @@ bool PickleMachine::tuple_of_last(std::size_t count) {
   return move_items(tuple, stack_.size() - count) && push(tuple);
 }
 
-bool PickleMachine::of_marked(Collection kind) {
+bool PickleMachine::collect_to_mark(Collection kind) {
   std::size_t first = 0;
   if (!to_mark(first)) return false;
   const std::uint32_t collection = values_.add(kind);
   return move_items(collection, first) && push(collection);
 }
 
-bool PickleMachine::last_into(Collection kind, std::size_t count) {
+bool PickleMachine::append_last(Collection kind, std::size_t count) {
   return above_mark() <= count ? lacks_values() : move_into_last(kind, stack_.size() - count);
 }
 
-bool PickleMachine::marked_into(Collection kind) {
+bool PickleMachine::append_to_mark(Collection kind) {
   std::size_t first = 0;
   if (!to_mark(first)) return false;
   // The number of values above the mark.

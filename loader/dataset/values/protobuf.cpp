@@ -38,7 +38,7 @@ std::string append_integers(const ProtobufField& field, const char* name,
     return problem;
   }
   ByteCursor at(field.bytes);
-  while (at.left() > 0) {
+  while (at.remaining() > 0) {
     std::uint64_t number = 0;
     if (!varint(at, number)) return where(field, name) + " has a packed varint that does not end";
     numbers.push_back(integer_of(number));
@@ -63,7 +63,7 @@ const char* to_string(WireType type) {
 }
 
 bool ProtobufReader::next(ProtobufField& field) {
-  if (!problem_.empty() || at_.left() == 0) return false;
+  if (!problem_.empty() || at_.remaining() == 0) return false;
   field = {};
   field.offset = at_.offset();
   std::uint64_t tag = 0;
@@ -85,7 +85,7 @@ bool ProtobufReader::next(ProtobufField& field) {
       if (!varint(at_, length)) return fail(field, "has a length that does not end");
       return at_.take(length, field.bytes) ||
              fail(field, "has " + std::to_string(length) + " bytes, and " +
-                             std::to_string(at_.left()) + " are left");
+                             std::to_string(at_.remaining()) + " are left");
     }
   }
   return fail(field, "has wire type " + std::to_string(tag & 7) +

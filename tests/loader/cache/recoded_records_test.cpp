@@ -27,7 +27,7 @@ TEST(RecodedRecords, GivesWhatWasKeptFirst) {
   records.keep(3, first);
   EXPECT_EQ(form_of(records, 3), Form()) << "nothing was allowed yet";
   EXPECT_FALSE(records.wants(3, 1));
-  records.allow(10'000);
+  records.raise_limit(10'000);
   EXPECT_TRUE(records.wants(3, 100));
   records.keep(3, first);
   EXPECT_EQ(form_of(records, 3), first);
@@ -51,7 +51,7 @@ TEST(RecodedRecords, TakeNoMoreThanTheyMay) {
       const std::size_t limit = table + entries * (2000 + overhead) + more;
       {
         RecodedRecords records(7, budget);
-        records.allow(limit);
+        records.raise_limit(limit);
         EXPECT_EQ(records.has_table(), limit > table);
         for (std::uint64_t record = 0; record < 7; ++record)
           records.keep(record, Form(2000, std::byte{1}));
@@ -60,7 +60,7 @@ TEST(RecodedRecords, TakeNoMoreThanTheyMay) {
         EXPECT_FALSE(records.wants(6, 1)) << "it is full, or the record is kept";
         for (std::uint64_t record = 0; record < 7; ++record)
           EXPECT_EQ(records.find(record).empty(), record >= entries);
-        records.allow(100'000);
+        records.raise_limit(100'000);
         EXPECT_TRUE(records.wants(6, 2000)) << "more was allowed";
       }
       EXPECT_EQ(budget->bytes(), 0U);
@@ -69,7 +69,7 @@ TEST(RecodedRecords, TakeNoMoreThanTheyMay) {
 
 TEST(RecodedRecords, AreNotClosedByOneThatIsTooLarge) {
   RecodedRecords records(4, std::make_shared<CacheBudget>());
-  records.allow(2'000'000);
+  records.raise_limit(2'000'000);
   EXPECT_FALSE(records.wants(0, 2'000'000));
   records.keep(0, Form(3'000'000, std::byte{1}));
   EXPECT_FALSE(records.wants(0, 1000)) << "it would not fit again";
@@ -78,14 +78,14 @@ TEST(RecodedRecords, AreNotClosedByOneThatIsTooLarge) {
 
 TEST(RecodedRecords, TakeALargeOneThatALaterLimitHasRoomFor) {
   RecodedRecords records(4, std::make_shared<CacheBudget>());
-  records.allow(2'000'000);
+  records.raise_limit(2'000'000);
   const Form large(3'000'000, std::byte{1});
   records.keep(0, large);
   records.keep(1, {});
   EXPECT_FALSE(records.wants(0, 1000));
-  records.allow(2'000'000);
+  records.raise_limit(2'000'000);
   EXPECT_FALSE(records.wants(0, 1000)) << "the limit has not grown";
-  records.allow(5'000'000);
+  records.raise_limit(5'000'000);
   EXPECT_TRUE(records.wants(0, large.size()));
   EXPECT_FALSE(records.wants(1, 1000)) << "it has no form";
   records.keep(0, large);
@@ -96,10 +96,10 @@ TEST(RecodedRecords, ShareABudgetWithSamples) {
   const auto budget = std::make_shared<CacheBudget>();
   RecodedRecords records(10, budget);
   SampleCache samples(10, 1000, budget);
-  records.allow(100'000);
+  records.raise_limit(100'000);
   records.keep(0, Form(80'000, std::byte{1}));
-  samples.allow(100'000);
-  EXPECT_LT(samples.room(), 20U);
+  samples.raise_limit(100'000);
+  EXPECT_LT(samples.samples_that_fit(), 20U);
   while (!samples.take().empty()) continue;
   EXPECT_EQ(budget->bytes(), records.bytes() + samples.bytes());
   EXPECT_LE(budget->bytes(), 100'000U);
@@ -111,7 +111,7 @@ TEST(RecodedRecords, AreForManyThreads) {
   constexpr std::uint64_t count = 500;
   const auto budget = std::make_shared<CacheBudget>();
   RecodedRecords records(count, budget);
-  records.allow(100'000);
+  records.raise_limit(100'000);
   {
     std::vector<std::jthread> threads;
     for (unsigned thread = 0; thread < 4; ++thread)

@@ -19,7 +19,7 @@ Hint hint_of(const RecordHints& hints, std::uint64_t record) {
 
 TEST(RecordHints, GivesWhatWasKeptLast) {
   RecordHints hints;
-  hints.allow(1000);
+  hints.raise_limit(1000);
   EXPECT_EQ(hint_of(hints, 5), Hint());
   const Hint first(10, std::byte{1});
   const Hint second(20, std::byte{2});
@@ -38,7 +38,7 @@ TEST(RecordHints, KeepsNoMoreThanItMay) {
   const Hint hint(400, std::byte{1});
   hints.keep(0, hint);
   EXPECT_EQ(hints.bytes(), 0U) << "nothing was allowed yet";
-  hints.allow(1000);
+  hints.raise_limit(1000);
   for (std::uint64_t record = 0; record < 100; ++record) hints.keep(record, hint);
   EXPECT_GT(hints.bytes(), 800U);
   EXPECT_LE(hints.bytes(), 1000U);
@@ -50,16 +50,16 @@ TEST(RecordHints, KeepsNoMoreThanItMay) {
   hints.keep(0, Hint(10, std::byte{3}));
   hints.keep(1, Hint(500, std::byte{4}));
   EXPECT_EQ(hint_of(hints, 1).size(), 500U) << "room that was given back";
-  hints.allow(10);
+  hints.raise_limit(10);
   EXPECT_LE(hints.bytes(), 1000U);
-  hints.allow(2000);
+  hints.raise_limit(2000);
   hints.keep(2, hint);
   EXPECT_EQ(hint_of(hints, 2), hint) << "more was allowed";
 }
 
 TEST(RecordHints, IsForManyThreads) {
   RecordHints hints;
-  hints.allow(200'000);
+  hints.raise_limit(200'000);
   {
     std::vector<std::jthread> threads;
     for (unsigned thread = 0; thread < 4; ++thread)

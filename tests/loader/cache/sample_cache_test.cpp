@@ -22,7 +22,7 @@ bool keep(SampleCache& cache, std::uint64_t record, std::uint8_t value) {
 
 TEST(SampleCache, GivesWhatWasKeptFirst) {
   SampleCache cache(10, 100);
-  cache.allow(1 << 20);
+  cache.raise_limit(1 << 20);
   EXPECT_TRUE(cache.find(3).empty());
   EXPECT_TRUE(keep(cache, 3, 7));
   EXPECT_TRUE(keep(cache, 4, 8));
@@ -43,24 +43,25 @@ TEST(SampleCache, TakesNoMoreThanItMay) {
          {std::size_t{0}, std::size_t{40'000}, std::size_t{1} << 20, std::size_t{50'000'000}}) {
       SCOPED_TRACE(std::to_string(sample) + " bytes of " + std::to_string(limit));
       SampleCache cache(records, sample);
-      cache.allow(limit);
+      cache.raise_limit(limit);
       std::uint64_t kept = 0;
       while (kept < records && keep(cache, kept, 1)) ++kept;
       EXPECT_LE(cache.bytes(), limit);
-      EXPECT_EQ(kept, std::min(records, cache.room()));
+      EXPECT_EQ(kept, std::min(records, cache.samples_that_fit()));
       // 8 bytes for each record, a page for each allocation, and the unused rest of an allocation.
       if (limit >= 1 << 20 && kept < records) {
         EXPECT_GE(sample * (kept + 1) + 8 * records + 70'000, limit);
       }
-      cache.allow(limit / 2);
-      EXPECT_EQ(keep(cache, records - 1, 1), kept < cache.room()) << "it may still take as much";
+      cache.raise_limit(limit / 2);
+      EXPECT_EQ(keep(cache, records - 1, 1), kept < cache.samples_that_fit())
+          << "it may still take as much";
     }
 }
 
 TEST(SampleCache, GivesRoomAgainThatWasNotUsed) {
   SampleCache cache(3, 500);
-  cache.allow(10'000);
-  const std::uint64_t all = cache.room();
+  cache.raise_limit(10'000);
+  const std::uint64_t all = cache.samples_that_fit();
   for (int round = 0; round < 3; ++round) {
     std::vector<std::span<std::byte>> rooms;
     std::set<const std::byte*> places;
@@ -74,15 +75,15 @@ TEST(SampleCache, GivesRoomAgainThatWasNotUsed) {
     for (const auto& room : rooms) cache.give_back(room);
   }
   EXPECT_LE(cache.bytes(), 10'000U);
-  cache.allow(20'000);
-  EXPECT_GT(cache.room(), all);
+  cache.raise_limit(20'000);
+  EXPECT_GT(cache.samples_that_fit(), all);
 }
 
 TEST(SampleCache, IsForManyThreads) {
   constexpr std::uint64_t records = 500;
   constexpr std::size_t limit = 50'000;
   SampleCache cache(records, 100);
-  cache.allow(limit);
+  cache.raise_limit(limit);
   std::atomic<std::uint64_t> found{0};
   {
     std::vector<std::jthread> threads;
@@ -103,7 +104,7 @@ TEST(SampleCache, IsForManyThreads) {
   EXPECT_GT(found, 5'000U);
   std::uint64_t kept = 0;
   for (std::uint64_t record = 0; record < records; ++record) kept += !cache.find(record).empty();
-  EXPECT_EQ(kept, cache.room()) << "what two threads made is kept once";
+  EXPECT_EQ(kept, cache.samples_that_fit()) << "what two threads made is kept once";
 }
 
 }  // namespace
