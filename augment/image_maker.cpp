@@ -28,7 +28,7 @@ Region around(const Region& a, const Region& b) {
           std::max(a.y + a.height, b.y + b.height) - y};
 }
 
-void take_kept(std::span<const std::byte> kept, Program::Flips flips, const SampleImage& image) {
+void copy_kept(std::span<const std::byte> kept, Program::Flips flips, const SampleImage& image) {
   const auto* from = reinterpret_cast<const std::uint8_t*>(kept.data());
   if (!flips.flipped && !flips.mirrored) {
     std::memcpy(image.pixels, from, kept.size());
@@ -59,7 +59,7 @@ ImageMaker::ImageMaker(const SampleImages& images, const Recipe& recipe,
       takes_(takes),
       decoder_(make_image_decoder(budget)),
       targets_(recipe.targets, first_target, budget) {
-  use_right_set(pixel_passes);
+  choose_instruction_set(pixel_passes);
 }
 
 Status ImageMaker::begin(const Record& record, Random& random, Sample& sample) {
@@ -132,7 +132,7 @@ Status ImageMaker::finish() {
     const Program::Flips flips = images_.main().flips(*random_);
     for (const SampleImagePlace& place : images_.all) {
       const SampleImage to = image(place);
-      take_kept(kept_.subspan(place.number * to.bytes(), to.bytes()), flips, to);
+      copy_kept(kept_.subspan(place.number * to.bytes(), to.bytes()), flips, to);
     }
   }
   for (const EncodedImage& further : std::span(images_.encoded).subspan(1))

@@ -4,7 +4,8 @@
 namespace millrace {
 
 InstructionSets checked_instruction_sets() {
-  for (VectorCode* code : {&jpeg::stages, &resample_passes, &pixel_passes}) use_right_set(*code);
+  for (VectorCode* code : {&jpeg::stages, &resample_passes, &pixel_passes})
+    choose_instruction_set(*code);
   return instruction_sets();
 }
 

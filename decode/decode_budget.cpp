@@ -33,8 +33,8 @@ DecodeBudget::Reservation DecodeBudget::take(std::uint64_t bytes) {
   bytes = std::min(bytes, limits_.max_decode_bytes);
   std::unique_lock lock(mutex_);
   // Serves requests in the order of the calls, so that small ones do not delay a large one forever.
-  const std::uint64_t mine = next_++;
-  changed_.wait(lock, [&] { return served_ == mine && free_ >= bytes; });
+  const std::uint64_t ticket = next_++;
+  changed_.wait(lock, [&] { return served_ == ticket && free_ >= bytes; });
   ++served_;
   free_ -= bytes;
   changed_.notify_all();

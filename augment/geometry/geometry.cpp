@@ -50,10 +50,10 @@ Region random_resized_crop(Size image, Range scale, Range ratio,
 
 Size resize_shorter(Size image, int shorter) {
   // A longer image is refused later. Until then an `int` must hold its length.
-  constexpr double longest_told = 1e9;
+  constexpr double longest_in_messages = 1e9;
   const auto longer = [&](int longest, int shortest) {
     return static_cast<int>(
-        std::min(static_cast<double>(shorter) * longest / shortest, longest_told));
+        std::min(static_cast<double>(shorter) * longest / shortest, longest_in_messages));
   };
   if (image.width <= image.height) return {shorter, longer(image.height, image.width)};
   return {longer(image.width, image.height), shorter};

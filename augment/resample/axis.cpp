@@ -83,7 +83,7 @@ void ResampleAxis::make(const Wanted& wanted) {
       pick_nearest(wanted);
       break;
   }
-  if (wanted.backwards) reverse_source(wanted.from);
+  if (wanted.stored_backwards) reverse_source(wanted.from);
   for (int& begin : begins_) begin -= first_;
 }
 

@@ -135,10 +135,10 @@ struct PixelSums {
   V32 second;
 };
 
-/// Sums one pixel. `fixed` is the number of pairs of weights. If `fixed` is 0, `any_pairs` is the
-/// number. Advances `weights`.
-template <int fixed>
-HWY_INLINE PixelSums sum_pixel(int begin, const std::int32_t*& weights, int any_pairs,
+/// Sums one pixel. `fixed_pairs` is the number of pairs of weights. If `fixed_pairs` is 0,
+/// `pairs_at_run_time` is the number. Advances `weights`.
+template <int fixed_pairs>
+HWY_INLINE PixelSums sum_pixel(int begin, const std::int32_t*& weights, int pairs_at_run_time,
                                const std::uint8_t* const (&rows)[step_rows]) {
   // Red 0, red 1, green 0, green 1, blue 0, blue 1 of two pixels, each widened to 16 bits.
   constexpr std::uint8_t none = 0x80;
@@ -155,7 +155,7 @@ HWY_INLINE PixelSums sum_pixel(int begin, const std::int32_t*& weights, int any_
   Sums first_sums;
   Sums second_sums;
   std::size_t offset = 3 * static_cast<std::size_t>(begin);
-  const int pairs = fixed == 0 ? any_pairs : fixed;
+  const int pairs = fixed_pairs == 0 ? pairs_at_run_time : fixed_pairs;
   for (int pair = 0; pair < pairs; pair += 2, offset += 12) {
     const V8 first = load_rows(D8(), rows, offset);
     const V8 second = load_rows(D8(), rows + blocks, offset);
@@ -172,7 +172,7 @@ HWY_INLINE PixelSums sum_pixel(int begin, const std::int32_t*& weights, int any_
   return {first_sums.value(), second_sums.value()};
 }
 
-template <int fixed>
+template <int fixed_pairs>
 void make_rows(const PackedAxis& axis, const std::uint8_t* const* all_rows,
                std::uint8_t* const* all_made) {
   // Copies, since a stored byte might alias these pointers.
@@ -188,10 +188,10 @@ void make_rows(const PackedAxis& axis, const std::uint8_t* const* all_rows,
   const V8 in_order = each_block(order);
   const std::size_t row_bytes = 3 * static_cast<std::size_t>(count);
   for (int pixel = 0; pixel < count; pixel += 4, begins += 4) {
-    const PixelSums a = sum_pixel<fixed>(begins[0], weights, pairs, rows);
-    const PixelSums b = sum_pixel<fixed>(begins[1], weights, pairs, rows);
-    const PixelSums c = sum_pixel<fixed>(begins[2], weights, pairs, rows);
-    const PixelSums d = sum_pixel<fixed>(begins[3], weights, pairs, rows);
+    const PixelSums a = sum_pixel<fixed_pairs>(begins[0], weights, pairs, rows);
+    const PixelSums b = sum_pixel<fixed_pairs>(begins[1], weights, pairs, rows);
+    const PixelSums c = sum_pixel<fixed_pairs>(begins[2], weights, pairs, rows);
+    const PixelSums d = sum_pixel<fixed_pairs>(begins[3], weights, pairs, rows);
     const V8 first = hn::TableLookupBytes(bytes_of(a.first, b.first, c.first, d.first), in_order);
     const V8 second =
         hn::TableLookupBytes(bytes_of(a.second, b.second, c.second, d.second), in_order);
@@ -263,8 +263,8 @@ HWY_INLINE V8 sum_column(const std::int32_t* weights, int pairs, const std::uint
 
 #endif
 
-void make_row_of_rows(const std::int32_t* weights, int pairs, const std::uint8_t* const* rows,
-                      std::uint8_t* made, std::size_t bytes) {
+void make_weighted_row(const std::int32_t* weights, int pairs, const std::uint8_t* const* rows,
+                       std::uint8_t* made, std::size_t bytes) {
 #if HWY_TARGET != HWY_SCALAR
   if (bytes >= vector_bytes) {
     for (std::size_t byte = 0; byte < bytes; byte += vector_bytes) {
@@ -288,7 +288,7 @@ namespace millrace {
 namespace {
 
 HWY_EXPORT(make_pixels_of_rows);
-HWY_EXPORT(make_row_of_rows);
+HWY_EXPORT(make_weighted_row);
 
 }  // namespace
 
@@ -299,7 +299,7 @@ void horizontal_pass(const PackedAxis& axis, const std::uint8_t* const* rows,
 
 void vertical_pass(const std::int32_t* weights, int pairs, const std::uint8_t* const* rows,
                    std::uint8_t* made, std::size_t bytes) {
-  HWY_DYNAMIC_DISPATCH(make_row_of_rows)(weights, pairs, rows, made, bytes);
+  HWY_DYNAMIC_DISPATCH(make_weighted_row)(weights, pairs, rows, made, bytes);
 }
 
 }  // namespace millrace

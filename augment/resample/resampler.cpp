@@ -12,14 +12,14 @@ namespace millrace {
 namespace {
 
 /// Returns the size to allocate for `bytes` of scratch: a quarter more, so that it seldom grows.
-std::size_t reserved(std::size_t bytes) { return bytes + bytes / 4; }
+std::size_t with_margin(std::size_t bytes) { return bytes + bytes / 4; }
 
 /// Grows `scratch` to `bytes`. Its content is lost.
 std::uint8_t* reserve(std::vector<std::uint8_t>& scratch, std::size_t bytes) {
   if (scratch.size() < bytes) {
     scratch.clear();  // nothing in it is worth copying
     scratch.shrink_to_fit();
-    scratch.resize(reserved(bytes));
+    scratch.resize(with_margin(bytes));
   }
   return scratch.data();
 }
@@ -59,9 +59,9 @@ void transpose(const std::uint8_t* from, Size size, std::uint8_t* to, std::size_
 void PackedAxis::pack(const ResampleAxis& axis) {
   count = axis.count();
   pairs = (axis.taps() + 1) / 2;
-  const auto whole = (static_cast<std::size_t>(count) + 3) / 4 * 4;
-  weights.assign(whole * static_cast<std::size_t>(2 * pairs), 0);
-  begins.assign(whole, 0);
+  const auto padded_count = (static_cast<std::size_t>(count) + 3) / 4 * 4;
+  weights.assign(padded_count * static_cast<std::size_t>(2 * pairs), 0);
+  begins.assign(padded_count, 0);
   std::int32_t* packed = weights.data();
   for (int pixel = 0; pixel < count; ++pixel) {
     begins[static_cast<std::size_t>(pixel)] = axis.begin(pixel);
@@ -82,10 +82,10 @@ bool vertical_first(const Resampling& resampling) {
          from.height - to.height > 2 * (from.width - to.width);
 }
 
-Resampler::Resampler() { use_right_set(resample_passes); }
+Resampler::Resampler() { choose_instruction_set(resample_passes); }
 
 std::size_t Resampler::transposed_bytes(Size window) {
-  return reserved(rgb_bytes(window.width) * static_cast<std::size_t>(window.height));
+  return with_margin(rgb_bytes(window.width) * static_cast<std::size_t>(window.height));
 }
 
 Region Resampler::prepare(const Resampling& resampling) {
@@ -116,7 +116,7 @@ Region Resampler::prepare(const Resampling& resampling) {
   if (transposed_) std::swap(across, down);
   // Rows are made in the order in which their source rows are stored, so that few source rows are
   // kept.
-  upwards_ = down.mirrored != down.backwards;
+  upwards_ = down.mirrored != down.stored_backwards;
   if (upwards_) down.mirrored = !down.mirrored;
   horizontal_.make(across);
   vertical_.make(down);
@@ -129,31 +129,33 @@ Region Resampler::prepare(const Resampling& resampling) {
 void Resampler::pack() {
   across_by_vnni_ = down_by_vnni_ = has_vnni_passes();
   if (across_by_vnni_) {
-    across_digits_.pack(horizontal_);
-    across_by_vnni_ = across_digits_.arrange();
+    across_weight_digits_.pack(horizontal_);
+    across_by_vnni_ = across_weight_digits_.try_arrange();
   }
   if (!across_by_vnni_) across_.pack(horizontal_);
   constexpr std::size_t vector_bytes = 64;
   const std::size_t bytes = rgb_bytes(vertical_first_ ? horizontal_.needed() : horizontal_.count());
   down_by_vnni_ = down_by_vnni_ && bytes >= vector_bytes;
   if (down_by_vnni_)
-    down_digits_.pack(vertical_);
+    down_weight_digits_.pack(vertical_);
   else
     down_.pack(vertical_);
-  taps_.resize(static_cast<std::size_t>(down_by_vnni_ ? 4 * down_digits_.quads : 2 * down_.pairs));
+  taps_.resize(
+      static_cast<std::size_t>(down_by_vnni_ ? 4 * down_weight_digits_.quads : 2 * down_.pairs));
 }
 
 void Resampler::pass_across(const std::uint8_t* const* rows, std::uint8_t* const* made,
                             std::size_t count) {
   if (across_by_vnni_)
-    vnni_horizontal(across_digits_, rows, made, count);
+    vnni_horizontal(across_weight_digits_, rows, made, count);
   else
     horizontal_pass(across_, rows, made, count);
 }
 
 void Resampler::pass_down(int y, std::uint8_t* made, std::size_t bytes) {
   if (down_by_vnni_)
-    vnni_vertical(down_digits_.digits_of(y), down_digits_.quads, taps_.data(), made, bytes);
+    vnni_vertical(down_weight_digits_.digits_of(y), down_weight_digits_.quads, taps_.data(), made,
+                  bytes);
   else
     vertical_pass(down_.weights_of(y), down_.pairs, taps_.data(), made, bytes);
 }
@@ -187,7 +189,7 @@ void Resampler::finish() {
 
 /// Returns the number of bytes that the horizontal pass reads from a row's first byte on.
 std::size_t Resampler::row_reach() const {
-  if (across_by_vnni_) return across_digits_.reach;
+  if (across_by_vnni_) return across_weight_digits_.reach;
   return rgb_bytes(*std::max_element(across_.begins.begin(), across_.begins.end())) +
          pass_reach(across_);
 }

@@ -32,7 +32,7 @@ constexpr int groups_at_once = 4;
 
 }  // namespace
 
-bool DigitAxis::arrange() {
+bool DigitAxis::try_arrange() {
   if (quads > max_quads) return false;
   const int bytes = 3 * count;
   const int groups = (bytes + lanes - 1) / lanes;

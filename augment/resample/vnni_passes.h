@@ -14,8 +14,8 @@ namespace millrace {
 /// Returns whether this processor has the instructions, and Highway's targets are not restricted.
 bool has_vnni_passes();
 
-/// Does what `horizontal_pass` does, for an axis whose `DigitAxis::arrange` returned true. Reads
-/// `DigitAxis::reach` bytes of a row.
+/// Does what `horizontal_pass` does, for an axis whose `DigitAxis::try_arrange` returned true.
+/// Reads `DigitAxis::reach` bytes of a row.
 void vnni_horizontal(const DigitAxis& axis, const std::uint8_t* const* rows,
                      std::uint8_t* const* made, std::size_t count);
 

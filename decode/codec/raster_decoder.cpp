@@ -37,7 +37,7 @@ Status RasterDecoder::open(std::span<const std::byte> encoded) {
 
 std::uint64_t RasterDecoder::needed_bytes(const Region& region) const {
   return 3 * static_cast<std::uint64_t>(pixels_of({region.width, region.height})) +
-         bytes_beside(region);
+         scratch_bytes(region);
 }
 
 void RasterDecoder::begin() {

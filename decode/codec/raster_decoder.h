@@ -34,7 +34,7 @@ class RasterDecoder : public ImageDecoder {
   virtual Status read_header(std::span<const std::byte> encoded, ImageHeader& header) = 0;
   /// Returns the bytes of memory that decoding takes in addition to the region's pixels (3 bytes
   /// each). Applies to the image whose header was read last.
-  virtual std::uint64_t bytes_beside(const Region& region) const = 0;
+  virtual std::uint64_t scratch_bytes(const Region& region) const = 0;
   /// Reads a region and sets `view` to its pixels: in memory from `reserve`, or in the encoded
   /// bytes.
   virtual Status read_region(const Region& region, PixelView& view) = 0;

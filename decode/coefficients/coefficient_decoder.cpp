@@ -44,8 +44,8 @@ Status CoefficientDecoder::open(std::span<const std::byte> encoded) {
   if (Status allowed = check_limits(header_.size(), encoded.size(), needed, budget_->limits());
       !allowed.is_ok())
     return allowed;
-  use_right_set(jpeg::stages);
-  use_right_set(coefficients::expansion);
+  choose_instruction_set(jpeg::stages);
+  choose_instruction_set(coefficients::expansion);
   opened_ = true;
   return Status::ok();
 }

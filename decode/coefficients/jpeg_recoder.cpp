@@ -94,8 +94,8 @@ JpegRecoder::~JpegRecoder() = default;
 template <typename Make>
 Status JpegRecoder::State::open_and_make(std::span<const std::byte> jpeg,
                                          const DecodeLimits& limits, const Make& make) {
-  use_right_set(jpeg::stages);
-  use_right_set(coefficients::expansion);
+  choose_instruction_set(jpeg::stages);
+  choose_instruction_set(coefficients::expansion);
   if (Status opened = libjpeg.open(jpeg); !opened.is_ok()) return opened;
   const jpeg_decompress_struct& image = libjpeg.image();
   const Size size{static_cast<int>(image.image_width), static_cast<int>(image.image_height)};
@@ -252,7 +252,7 @@ bool JpegRecoder::State::read_by_stages() {
   row.shape(frame, frame.mcus_across);
   std::array<std::int16_t*, 3> to = begins();
   for (int mcu_row = 0; mcu_row < frame.mcus_down; ++mcu_row) {
-    if (!entropy.aim(std::int64_t{mcu_row} * frame.mcus_across, frame.mcus_across, row) ||
+    if (!entropy.select_mcus(std::int64_t{mcu_row} * frame.mcus_across, frame.mcus_across, row) ||
         !entropy.finish())
       return false;
     take_row(to);
@@ -279,8 +279,8 @@ void JpegRecoder::State::take_row(std::array<std::int16_t*, 3>& to) {
 }
 
 Status JpegRecoder::restore(std::span<const std::byte> record, std::vector<std::byte>& jpeg) {
-  use_right_set(jpeg::stages);
-  use_right_set(coefficients::expansion);
+  choose_instruction_set(jpeg::stages);
+  choose_instruction_set(coefficients::expansion);
   State& state = *state_;
   if (Status opened = state.reader.open(record, state.frame); !opened.is_ok()) return opened;
   const Size size{state.frame.width, state.frame.height};

@@ -16,8 +16,8 @@ namespace {
 using coefficients::tile_blocks;
 
 /// Makes a tile's samples: eight rows, `stride` bytes apart. Returns false for a corrupt tile.
-bool make_samples(const std::uint8_t* tile, std::size_t bytes, const jpeg::StepsOfGroup& steps,
-                  std::uint8_t* samples, std::size_t stride) {
+bool decode_tile(const std::uint8_t* tile, std::size_t bytes, const jpeg::StepsOfGroup& steps,
+                 std::uint8_t* samples, std::size_t stride) {
   if (bytes < coefficients::fixed_tile_bytes || bytes > coefficients::max_tile_bytes) return false;
   std::array<std::uint8_t, coefficients::readable_tile_bytes> readable{};
   std::copy_n(tile, bytes, readable.begin());
@@ -53,7 +53,7 @@ bool make_planes(const CropHeader& crop, std::uint8_t* scratch) {
       std::uint32_t begin = 0;
       for (std::int32_t tile = 0; tile < plane.tiles; begin = ends[tile++]) {
         std::uint8_t* const samples = to + tile * tile_width;
-        if (make_samples(tiles + begin, ends[tile] - begin, of_group, samples, stride)) continue;
+        if (decode_tile(tiles + begin, ends[tile] - begin, of_group, samples, stride)) continue;
         sound = false;
         for (std::size_t y = 0; y < tile_height; ++y)
           std::fill_n(samples + y * stride, tile_width, grey_sample);
@@ -83,7 +83,7 @@ void resize_row(const CropHeader& crop, const std::uint8_t* row, std::int32_t wi
 }
 
 void resize(const CropHeader& crop, const CropPixels& pixels, const CropWork& work,
-            std::uint8_t* between, std::uint8_t* image) {
+            std::uint8_t* resized_rows, std::uint8_t* image) {
   std::array<std::uint8_t, 3 * static_cast<std::size_t>(CropHeader::max_width)> row;
   const std::int32_t row_bytes = 3 * work.width;
   if (crop.vertical_first != 0) {
@@ -103,14 +103,14 @@ void resize(const CropHeader& crop, const CropPixels& pixels, const CropWork& wo
   for (std::int32_t y = 0; y < crop.height; ++y) {
     for (std::int32_t x = 0; x < crop.width; ++x)
       put(pixels.at(crop.x + x, crop.y + y), row.data() + 3 * x);
-    resize_row(crop, row.data(), work.width, between + std::ptrdiff_t{y} * row_bytes);
+    resize_row(crop, row.data(), work.width, resized_rows + std::ptrdiff_t{y} * row_bytes);
   }
   for (std::int32_t y = 0; y < work.height; ++y, image += row_bytes)
     for (std::int32_t n = 0; n < row_bytes; ++n) {
       WeightedSum sum;
       for_each_weight(crop, crop.vertical, y, crop.height,
                       [&](std::int32_t from, std::int32_t weight) {
-                        sum.add(between[std::ptrdiff_t{from} * row_bytes + n], weight);
+                        sum.add(resized_rows[std::ptrdiff_t{from} * row_bytes + n], weight);
                       });
       image[n] = sum.value();
     }

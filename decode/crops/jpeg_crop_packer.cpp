@@ -64,7 +64,7 @@ bool JpegCropPacker::open(ImageDecoder& decoder) {
   if (frame == nullptr) return false;
   const jpeg::SeekIndex& index = jpeg->index();
   if (frame->has_restarts_in_rows() &&
-      std::ssize(index.points) < jpeg::Tiles(*frame, index.of).count)
+      std::ssize(index.points) < jpeg::Tiles(*frame, index.granularity).count)
     return false;
   source_->frame = frame;
   source_->index = &index;

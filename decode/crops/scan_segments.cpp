@@ -84,7 +84,7 @@ void ScanSegments::begin(const jpeg::Frame& frame, const jpeg::SeekIndex& index)
 }
 
 bool ScanSegments::add(int mcu_row, int first, int last) {
-  const jpeg::Tiles tiles(*frame_, index_->of);
+  const jpeg::Tiles tiles(*frame_, index_->granularity);
   const std::int64_t row = std::int64_t{mcu_row} * tiles.row_mcus;
   const std::int64_t first_tile = tiles.of(row + first);
   const std::int64_t last_tile = tiles.of(row + last);

@@ -86,8 +86,8 @@ class CoefficientRow {
       of_mcu +=
           static_cast<std::size_t>(component.across) * static_cast<std::size_t>(component.down);
     }
-    in_order_.resize(of_mcu * static_cast<std::size_t>(mcus));
-    std::int16_t** first = in_order_.data();
+    blocks_in_file_order_.resize(of_mcu * static_cast<std::size_t>(mcus));
+    std::int16_t** first = blocks_in_file_order_.data();
     for (int number = 0; number < component_count_; ++number) {
       const int across = frame.components[static_cast<std::size_t>(number)].across;
       Blocks& blocks = (*this)[number];
@@ -116,12 +116,12 @@ class CoefficientRow {
     return components_[static_cast<std::size_t>(component)];
   }
   /// Returns the first coefficient of each block, in the order of the blocks in the file.
-  std::int16_t* const* in_order() const { return in_order_.data(); }
+  std::int16_t* const* blocks_in_file_order() const { return blocks_in_file_order_.data(); }
 
  private:
   int component_count_ = 0;
   std::array<Blocks, 3> components_;
-  std::vector<std::int16_t*> in_order_;
+  std::vector<std::int16_t*> blocks_in_file_order_;
 };
 
 }  // namespace millrace::jpeg

@@ -14,7 +14,7 @@ bool EntropyDecoder::begin(const Frame& frame, std::int64_t skipped,
   frame_ = &frame;
   current_ = 0;
   skipped_stray_bytes_ = false;
-  begin_noting(index);
+  begin_recording(index);
   done_ = skipped_to_ = decoded_to_ = run_mcus_ = 0;
   next_restart_ = 0;
   constexpr std::size_t many_segments = std::size_t{1} << 16;
@@ -27,7 +27,7 @@ bool EntropyDecoder::begin(const Frame& frame, std::int64_t skipped,
   const bool skips_by_table = skipped > worth_tables || last_zigzag_indices.front() < 63;
   for (ScanState& one : states_) {
     one.row_mcus = frame.mcus_across;
-    one.noted = nullptr;
+    one.next_point = nullptr;
     BlockKind* kind = one.kinds.data();
     for (std::size_t number = 0; number < static_cast<std::size_t>(frame.component_count);
          ++number) {
@@ -44,23 +44,23 @@ bool EntropyDecoder::begin(const Frame& frame, std::int64_t skipped,
     kind[-1].next = one.kinds.data();
     one.block_count = static_cast<int>(kind - one.kinds.data());
   }
-  state().bytes.begin(frame.scan, 0, ScanBytes::window_bytes, !noted_.empty());
+  state().bytes.begin(frame.scan, 0, ScanBytes::window_bytes, !recorded_points_.empty());
   state().bits = {0, state().bytes.first(), 0};
   state().predictors = {};
   return set_tables(frame, skips_by_table);
 }
 
-void EntropyDecoder::begin_noting(SeekIndex* index) {
+void EntropyDecoder::begin_recording(SeekIndex* index) {
   index_ = index;
-  noted_.clear();
-  noted_from_ = std::numeric_limits<std::int64_t>::max();
+  recorded_points_.clear();
+  first_recorded_mcu_ = std::numeric_limits<std::int64_t>::max();
   if (index == nullptr) return;
-  noted_.resize(static_cast<std::size_t>(tiles().count - known_tiles()));
-  noted_from_ = tiles().first_mcu(known_tiles());
-  next_noted_ = noted_.data();
-  const bool of_rows = index->of == IndexPoints::rows;
+  recorded_points_.resize(static_cast<std::size_t>(tiles().count - known_tiles()));
+  first_recorded_mcu_ = tiles().first_mcu(known_tiles());
+  next_point_ = recorded_points_.data();
+  const bool of_rows = index->granularity == IndexPoints::rows;
   for (ScanState& one : states_)
-    one.within_tile = of_rows ? std::numeric_limits<int>::max() : tiles().mcus - 1;
+    one.tile_mask = of_rows ? std::numeric_limits<int>::max() : tiles().mcus - 1;
 }
 
 bool EntropyDecoder::set_tables(const Frame& frame, bool with_skip_tables) {
@@ -114,7 +114,7 @@ bool EntropyDecoder::go_near(std::int64_t mcu, int mcus) {
   return tiles().first_mcu(tile) <= done_ || seek_tile(tile, tiles().of(mcu + mcus - 1) + 1);
 }
 
-bool EntropyDecoder::aim(std::int64_t first, int mcus, CoefficientRow& row) {
+bool EntropyDecoder::select_mcus(std::int64_t first, int mcus, CoefficientRow& row) {
   // If no MCU is wanted, all data must be checked, so nothing is skipped by seeking.
   if (!is_sound() || (mcus > 0 && !go_near(first, mcus))) return false;
   if (mcus > 0) row.clear();
@@ -128,7 +128,7 @@ McuRun* EntropyDecoder::next_run() {
   ScanState& scan = state();
   if (run_mcus_ > 0) {
     if (run_.state == McuRun::State::unsound) return nullptr;
-    if (scan.noted != nullptr) next_noted_ = scan.noted;
+    if (scan.next_point != nullptr) next_point_ = scan.next_point;
     done_ += run_mcus_;
     before_restart_ -= run_mcus_;
     run_mcus_ = 0;
@@ -136,9 +136,9 @@ McuRun* EntropyDecoder::next_run() {
   if (done_ == decoded_to_) return nullptr;
   if (before_restart_ == 0 && !restart()) return nullptr;
   const std::int64_t end = done_ < skipped_to_ ? skipped_to_ : decoded_to_;
-  const bool notes = done_ >= noted_from_;
-  run_mcus_ = std::min({end - done_, before_restart_, notes ? end : noted_from_ - done_});
-  scan.noted = notes ? next_noted_ : nullptr;
+  const bool notes = done_ >= first_recorded_mcu_;
+  run_mcus_ = std::min({end - done_, before_restart_, notes ? end : first_recorded_mcu_ - done_});
+  scan.next_point = notes ? next_point_ : nullptr;
   if (notes) scan.column = static_cast<int>(done_ % scan.row_mcus);
   if (done_ < skipped_to_)
     begin_skipping(run_, scan, run_mcus_);
@@ -154,7 +154,7 @@ bool EntropyDecoder::finish() {
   return done_ == decoded_to_;
 }
 
-bool EntropyDecoder::can_take_two(std::int64_t second, int mcus) {
+bool EntropyDecoder::can_decode_two_rows(std::int64_t second, int mcus) {
   if (state().kinds.front().last_zigzag_index != 63) return false;
   const int interval = frame_->restart_interval;
   const int across = frame_->mcus_across;
@@ -254,7 +254,7 @@ bool EntropyDecoder::seek_segment(std::int64_t segment) {
 bool EntropyDecoder::seek(const SeekPoint& point, std::size_t wanted, std::int64_t mcu) {
   const std::size_t offset = point.bit / 8;
   if (offset >= frame_->scan.size()) return false;
-  state().bytes.begin(frame_->scan, offset, wanted, !noted_.empty());
+  state().bytes.begin(frame_->scan, offset, wanted, !recorded_points_.empty());
   const std::uint8_t* const first = state().bytes.first();
   const auto used = static_cast<unsigned>(point.bit % 8);
   state().bits = {std::uint64_t{*first} << (56 + used), first + 1, 8 - used};
@@ -280,13 +280,13 @@ bool EntropyDecoder::knows_segment(std::int64_t segment) {
 }
 
 void EntropyDecoder::extend_index() {
-  if (noted_.empty()) return;
-  for (SeekPoint* point = noted_.data(); point != next_noted_; ++point) {
+  if (recorded_points_.empty()) return;
+  for (SeekPoint* point = recorded_points_.data(); point != next_point_; ++point) {
     index_->points.push_back(*point);
     index_->points.back().bit =
         8 * std::uint64_t{state().bytes.offset_of(point->bit / 8)} + point->bit % 8;
   }
-  noted_.clear();
+  recorded_points_.clear();
 }
 
 bool EntropyDecoder::is_sound(const ScanState& state) {

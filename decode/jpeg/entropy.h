@@ -21,8 +21,9 @@ class EntropyDecoder {
   /// Begins with the frame's first MCU. The frame must outlive the following calls. `skipped` is
   /// the approximate number of MCUs that will be skipped: tables for skipping are made if they save
   /// time. A component's coefficients after its entry of `last_zigzag_indices` are skipped. An
-  /// index, if given, must outlive the following calls, too. `aim` then seeks by its points, and
-  /// the points of the tiles after them are recorded. Returns false for bad Huffman tables.
+  /// index, if given, must outlive the following calls, too. `select_mcus` then seeks by its
+  /// points, and the points of the tiles after them are recorded. Returns false for bad Huffman
+  /// tables.
   bool begin(const Frame& frame, std::int64_t skipped,
              std::array<int, 3> last_zigzag_indices = {63, 63, 63}, SeekIndex* index = nullptr);
 
@@ -31,17 +32,17 @@ class EntropyDecoder {
   /// decode the chosen ones into `row`, which must be shaped for them. A point of the index, or
   /// without an index a restart marker, may shorten the skipping. Returns false if the index has a
   /// bad position, or if the data decoded so far is corrupt.
-  bool aim(std::int64_t first, int mcus, CoefficientRow& row);
-  /// Returns the next run of the current aim; its state is `open`. The run before must no longer be
-  /// open. Returns nullptr if the aim is done or the scan is corrupt.
+  bool select_mcus(std::int64_t first, int mcus, CoefficientRow& row);
+  /// Returns the next run of the current selection; its state is `open`. The run before must no
+  /// longer be open. Returns nullptr if the selection is done or the scan is corrupt.
   McuRun* next_run();
-  /// Does the remaining work of the current aim.
+  /// Does the remaining work of the current selection.
   bool finish();
   /// Returns whether `decode_two` may be called for the `mcus` MCUs from `second` on and those
   /// above them. With an index: the index has these MCUs, and no restart marker lies inside a row.
   /// Without an index: each row is a segment between restart markers. In both cases no coefficients
   /// are skipped.
-  bool can_take_two(std::int64_t second, int mcus);
+  bool can_decode_two_rows(std::int64_t second, int mcus);
   /// Decodes `mcus` MCUs of a row and of a later one interleaved, which takes less time than one
   /// after the other. The next MCU is then the one after those of the later row.
   bool decode_two(std::int64_t first, std::int64_t second, int mcus, CoefficientRow& first_row,
@@ -62,9 +63,9 @@ class EntropyDecoder {
   static bool is_sound(const ScanState& state);
   bool go_near(std::int64_t mcu, int mcus);
   bool restart();
-  void begin_noting(SeekIndex* index);
+  void begin_recording(SeekIndex* index);
   /// Returns the index's tiles. There must be an index.
-  Tiles tiles() const { return {*frame_, index_->of}; }
+  Tiles tiles() const { return {*frame_, index_->granularity}; }
   std::int64_t known_tiles() const { return static_cast<std::int64_t>(index_->points.size()); }
   void fetch_ahead(std::int64_t tile, std::size_t bytes) const;
   bool seek_tile(std::int64_t tile, std::int64_t end);
@@ -78,7 +79,8 @@ class EntropyDecoder {
   std::size_t current_ = 0;
   const Frame* frame_ = nullptr;
   std::int64_t done_ = 0;
-  /// The current aim: MCUs up to `skipped_to_` are skipped, those up to `decoded_to_` decoded.
+  /// The current selection: MCUs up to `skipped_to_` are skipped, the next ones up to `decoded_to_`
+  /// are decoded.
   std::int64_t skipped_to_ = 0;
   std::int64_t decoded_to_ = 0;
   CoefficientRow* row_ = nullptr;
@@ -94,10 +96,10 @@ class EntropyDecoder {
   /// Offsets in the scan of the segments between restart markers, as far as they are known.
   std::vector<std::size_t> segments_;
   SeekIndex* index_ = nullptr;
-  /// Recorded points: those of the tiles from MCU `noted_from_` on.
-  std::vector<SeekPoint> noted_;
-  SeekPoint* next_noted_ = nullptr;
-  std::int64_t noted_from_ = 0;
+  /// Recorded points: those of the tiles from MCU `first_recorded_mcu_` on.
+  std::vector<SeekPoint> recorded_points_;
+  SeekPoint* next_point_ = nullptr;
+  std::int64_t first_recorded_mcu_ = 0;
   std::array<DcTable, 4> dc_tables_;
   std::array<AcTable, 4> ac_tables_;
   std::array<SkipTable, 4> skip_tables_;

@@ -84,7 +84,8 @@ void pack_index(const SeekIndex& index, int components, std::uint64_t jpeg,
                 std::vector<std::byte>& packed) {
   const std::size_t count = index.points.size();
   packed.assign(header_bytes, std::byte{0});
-  put_bytes(index.of == IndexPoints::rows ? format_of_rows : format_of_tiles, 1, packed.data());
+  put_bytes(index.granularity == IndexPoints::rows ? format_of_rows : format_of_tiles, 1,
+            packed.data());
   put_bytes(static_cast<std::uint64_t>(components), 1, packed.data() + 1);
   put_bytes(count, 4, packed.data() + 2);
   put_bytes(jpeg, 8, packed.data() + 6);
@@ -105,11 +106,11 @@ bool unpack_index(std::span<const std::byte> packed, const Frame& frame, std::ui
   const auto count = static_cast<std::size_t>(take_bytes(packed.data() + 2, 4));
   const auto columns = static_cast<std::size_t>(frame.component_count) + 1;
   const std::uint64_t format = take_bytes(packed.data(), 1);
-  const auto of = format == format_of_rows ? IndexPoints::rows : IndexPoints::tiles;
+  const auto granularity = format == format_of_rows ? IndexPoints::rows : IndexPoints::tiles;
   // Each number takes at least one bit.
   if ((format != format_of_tiles && format != format_of_rows) ||
       take_bytes(packed.data() + 1, 1) + 1 != columns || take_bytes(packed.data() + 6, 8) != jpeg ||
-      count == 0 || count > static_cast<std::size_t>(Tiles(frame, of).count) ||
+      count == 0 || count > static_cast<std::size_t>(Tiles(frame, granularity).count) ||
       (count - 1) / 8 > body.size())
     return false;
   index.resize(count);
@@ -120,7 +121,7 @@ bool unpack_index(std::span<const std::byte> packed, const Frame& frame, std::ui
     index.clear();
     return false;
   }
-  taken.of = of;
+  taken.granularity = granularity;
   return true;
 }
 

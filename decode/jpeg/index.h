@@ -56,7 +56,7 @@ struct Tiles {
 /// The points of an image's tiles, from the first tile to the last known one. For a progressive
 /// JPEG: the points of its scans (`progressive/scan_index.h`).
 struct SeekIndex {
-  IndexPoints of = IndexPoints::tiles;
+  IndexPoints granularity = IndexPoints::tiles;
   std::vector<SeekPoint> points{};
 
   friend bool operator==(const SeekIndex&, const SeekIndex&) = default;

@@ -27,14 +27,14 @@ namespace {
 HWY_NOINLINE std::int64_t begin_tile(McuRun& run, std::uint64_t bit) {
   if (run.later_mcus == 0) return 0;
   ScanState& scan = *run.scan;
-  const int within_tile = scan.column & scan.within_tile;
-  if (within_tile == 0) {
-    SeekPoint& point = *scan.noted++;
+  const int mcu_in_tile = scan.column & scan.tile_mask;
+  if (mcu_in_tile == 0) {
+    SeekPoint& point = *scan.next_point++;
     point.bit = bit;
     for (std::size_t n = 0; n < point.predictors.size(); ++n)
       point.predictors[n] = static_cast<std::uint16_t>(scan.predictors[n]);
   }
-  const int of_tile = 1 + std::min(scan.within_tile - within_tile, scan.row_mcus - scan.column - 1);
+  const int of_tile = 1 + std::min(scan.tile_mask - mcu_in_tile, scan.row_mcus - scan.column - 1);
   const std::int64_t mcus = std::min<std::int64_t>(of_tile, run.later_mcus);
   run.later_mcus -= mcus;
   scan.column += static_cast<int>(mcus);
@@ -110,7 +110,7 @@ struct Lane {
   }
   /// Decodes or skips a symbol that `take` does not handle. At a block's end it opens the next one.
   /// Returns false if the run has ended; its state says why.
-  HWY_INLINE bool take_rest() {
+  HWY_INLINE bool take_rare() {
     BlockStep step;
     if constexpr (skips)
       step = skip_other(bits, *kind->ac, *table, zigzag_index);
@@ -131,7 +131,7 @@ struct Lane {
       return decode_first_coefficients(bits, *table, *kind->skip, kind->last_zigzag_index, values);
     }
   }
-  HWY_INLINE void leave() {
+  HWY_INLINE void store_state() {
     scan.bits = bits;
     run.blocks = blocks;
     run.next = next;
@@ -148,7 +148,7 @@ HWY_NOINLINE void finish_run(McuRun& run) {
   Lane<skips> lane{run};
   bool open = lane.begin();
   while (open) open = lane.end_block() ? lane.open() : lane.ends(McuRun::State::unsound);
-  lane.leave();
+  lane.store_state();
 }
 
 void finish(McuRun& run) { run.skips ? finish_run<true>(run) : finish_run<false>(run); }
@@ -173,18 +173,18 @@ HWY_NOINLINE void decode_interleaved_of(McuRun& run_a, McuRun& run_b) {
       refill(b.bits);
       switch (take_both()) {
         case Waits::a:
-          both = a.take_rest() && (b.take() || b.take_rest());
+          both = a.take_rare() && (b.take() || b.take_rare());
           break;
         case Waits::b:
-          both = b.take_rest();
+          both = b.take_rare();
           break;
         case Waits::none:
           break;
       }
     }
   }
-  a.leave();
-  b.leave();
+  a.store_state();
+  b.store_state();
 }
 
 void decode_interleaved(McuRun& a, McuRun& b) {
@@ -206,7 +206,7 @@ namespace {
 void begin_run(McuRun& run, ScanState& scan, std::int64_t mcus) {
   run.state = McuRun::State::open;
   run.scan = &scan;
-  const bool notes = scan.noted != nullptr;
+  const bool notes = scan.next_point != nullptr;
   run.blocks = notes ? 0 : mcus * scan.block_count;
   run.later_mcus = notes ? mcus : 0;
   run.next = scan.kinds.data();
@@ -218,7 +218,8 @@ void begin_run(McuRun& run, ScanState& scan, std::int64_t mcus) {
 void begin_decoding(McuRun& run, ScanState& scan, CoefficientRow& row, int first, int count) {
   begin_run(run, scan, count);
   run.skips = false;
-  run.next_values = row.in_order() + static_cast<std::ptrdiff_t>(first) * scan.block_count;
+  run.next_values =
+      row.blocks_in_file_order() + static_cast<std::ptrdiff_t>(first) * scan.block_count;
 }
 
 void begin_skipping(McuRun& run, ScanState& scan, std::int64_t count) {

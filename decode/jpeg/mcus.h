@@ -47,11 +47,11 @@ struct ScanState {
   int block_count = 0;
   /// Where the next tile's point is recorded; nullptr if points are not recorded. All points have
   /// room. `SeekPoint::bit` does not count the bytes that `ScanBytes` removes.
-  SeekPoint* noted = nullptr;
+  SeekPoint* next_point = nullptr;
   /// Column of the next MCU in its row of `row_mcus`. An MCU begins a tile if `column &
-  /// within_tile` is 0. Only used if points are recorded.
+  /// tile_mask` is 0. Only used if points are recorded.
   int column = 0;
-  int within_tile = 0;
+  int tile_mask = 0;
   int row_mcus = 0;
 };
 

@@ -58,10 +58,10 @@ Status read_values(std::span<const std::byte> encoded, const PngInfo& info, Libp
   for (const PngPass& pass : png_passes(info.interlaced)) {
     const int columns = pass.columns(info.width);
     if (columns <= 0) continue;
-    for (int y = pass.top; y < info.height; y += pass.down) {
+    for (int y = pass.top; y < info.height; y += pass.step_y) {
       if (Status read = libpng.read_row(row); !read.is_ok()) return read;
       const std::ptrdiff_t first = std::ptrdiff_t{y} * info.width + pass.left;
-      place(row, columns, info.bits_per_sample == 16, values + first, pass.across);
+      place(row, columns, info.bits_per_sample == 16, values + first, pass.step_x);
     }
   }
   return libpng.finish();

@@ -9,12 +9,12 @@ namespace millrace {
 /// The grid of the pixels that a pass holds (PNG, third edition, 8.2: Adam7): its first column and
 /// row, and the distances between its columns and rows.
 struct PngPass {
-  int left, top, across, down;
+  int left, top, step_x, step_y;
 
   /// Returns the number of the pass's columns; 0 or less if the image is too narrow. `rows` does
   /// the same for its rows.
-  int columns(int width) const { return (width - left + across - 1) / across; }
-  int rows(int height) const { return (height - top + down - 1) / down; }
+  int columns(int width) const { return (width - left + step_x - 1) / step_x; }
+  int rows(int height) const { return (height - top + step_y - 1) / step_y; }
 };
 
 /// Returns the passes of an image in the order of the file. A pass without columns has no rows in

@@ -12,14 +12,14 @@ namespace {
 /// Copies the pixels of a pass's row that are in the region to their places in the region's row.
 void place(const std::uint8_t* row, const PngPass& pass, bool is_grey_16, const Region& region,
            std::uint8_t* to) {
-  if (pass.across == 1 && !is_grey_16) {
+  if (pass.step_x == 1 && !is_grey_16) {
     std::memcpy(to, row + std::size_t{3} * static_cast<std::size_t>(region.x - pass.left),
                 std::size_t{3} * static_cast<std::size_t>(region.width));
     return;
   }
-  int column = region.x <= pass.left ? 0 : (region.x - pass.left + pass.across - 1) / pass.across;
-  for (int x = pass.left + column * pass.across; x < region.x + region.width;
-       x += pass.across, ++column) {
+  int column = region.x <= pass.left ? 0 : (region.x - pass.left + pass.step_x - 1) / pass.step_x;
+  for (int x = pass.left + column * pass.step_x; x < region.x + region.width;
+       x += pass.step_x, ++column) {
     std::uint8_t* pixel = to + 3 * (x - region.x);
     if (is_grey_16)
       std::fill_n(pixel, 3, row[2 * column] != 0 ? std::uint8_t{255} : row[2 * column + 1]);
@@ -41,7 +41,7 @@ Status PngDecoder::read_header(std::span<const std::byte> encoded, ImageHeader& 
   return libpng_.open(encoded);
 }
 
-std::uint64_t PngDecoder::bytes_beside(const Region&) const {
+std::uint64_t PngDecoder::scratch_bytes(const Region&) const {
   // libpng's current, previous and resulting row, and our row, with at most 8 bytes per pixel.
   return std::uint64_t{4} * 8 * static_cast<std::uint64_t>(info_.width);
 }
@@ -64,7 +64,7 @@ Status PngDecoder::read_region(const Region& region, PixelView& view) {
     if (pass.columns(info_.width) <= 0) continue;
     const int rows = pass.rows(&pass == last ? region.y + region.height : info_.height);
     for (int n = 0; n < rows; ++n) {
-      const int y = pass.top + n * pass.down;
+      const int y = pass.top + n * pass.step_y;
       const bool is_shown = y >= region.y && y < region.y + region.height;
       std::uint8_t* const to =
           pixels + (is_shown ? static_cast<std::size_t>(y - region.y) * stride : 0);

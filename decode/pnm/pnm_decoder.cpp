@@ -91,7 +91,7 @@ Status PnmDecoder::read_header(Bytes encoded, ImageHeader& header) {
   return read_pnm_header(encoded, header, pixels_at_);
 }
 
-std::uint64_t PnmDecoder::bytes_beside(const Region&) const { return 0; }
+std::uint64_t PnmDecoder::scratch_bytes(const Region&) const { return 0; }
 
 Status PnmDecoder::has_rows(int rows) const {
   const ImageHeader& image = header();

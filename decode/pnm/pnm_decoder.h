@@ -15,7 +15,7 @@ class PnmDecoder final : public RasterDecoder {
 
  protected:
   Status read_header(std::span<const std::byte> encoded, ImageHeader& header) override;
-  std::uint64_t bytes_beside(const Region& region) const override;
+  std::uint64_t scratch_bytes(const Region& region) const override;
   Status read_region(const Region& region, PixelView& view) override;
   Status read_all() override;
 

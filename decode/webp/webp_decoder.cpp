@@ -60,7 +60,7 @@ Status WebpDecoder::read_header(std::span<const std::byte> encoded, ImageHeader&
   return Status::ok();
 }
 
-std::uint64_t WebpDecoder::bytes_beside(const Region& region) const {
+std::uint64_t WebpDecoder::scratch_bytes(const Region& region) const {
   const auto frame_pixels = static_cast<std::uint64_t>(info_.frame.width) *
                             static_cast<std::uint64_t>(info_.frame.height);
   // A lossless image is decoded as a whole, to 4 bytes a pixel. An alpha plane may be decoded in

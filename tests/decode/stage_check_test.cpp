@@ -25,7 +25,7 @@ TEST(StageCheck, HasTheStoredChecksumOnEveryInstructionSet) {
 }
 
 TEST(StageCheck, ARightSetIsUsedAndNoOneIsWarned) {
-  use_right_set(stages);
+  choose_instruction_set(stages);
   EXPECT_TRUE(stages.checked);
   const InstructionSets sets = instruction_sets();
   std::int64_t best = vector_targets().front();  // better sets have lower bits

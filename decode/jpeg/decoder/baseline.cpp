@@ -18,7 +18,7 @@ std::int64_t BaselineDecoder::skipped_mcus(const Frame& frame, const SeekIndex* 
   const std::int64_t across = frame.mcus_across;
   const std::int64_t last = across * window().last_mcu_row + window().last_mcu;
   if (index != nullptr) {
-    const Tiles tiles(frame, index->of);
+    const Tiles tiles(frame, index->granularity);
     if (static_cast<std::int64_t>(index->points.size()) > tiles.of(last))
       return rows * (window().first_mcu % tiles.mcus);
   } else if (frame.has_restarts_in_rows()) {
@@ -37,8 +37,8 @@ void BaselineDecoder::begin(const Frame& frame, const Region& region, int reduct
                             std::uint8_t* pixels, SeekIndex* index) {
   start(frame, region, reduction, pixels, index);
   const int mcus = window().mcus();
-  const bool has_two = sound_ && window().first_mcu_row < window().last_mcu_row &&
-                       entropy_.can_take_two(first_mcu(window().last_mcu_row), mcus);
+  const bool has_two = valid_so_far_ && window().first_mcu_row < window().last_mcu_row &&
+                       entropy_.can_decode_two_rows(first_mcu(window().last_mcu_row), mcus);
   run_ = has_two ? nullptr : next_run();
 }
 
@@ -49,22 +49,23 @@ void BaselineDecoder::start(const Frame& frame, const Region& region, int reduct
   // partial index would decide how much is skipped, and so whether damage before the region is
   // found.
   const auto is_whole = [&] {
-    return static_cast<std::int64_t>(index->points.size()) == Tiles(frame, index->of).count;
+    return static_cast<std::int64_t>(index->points.size()) ==
+           Tiles(frame, index->granularity).count;
   };
   if (index != nullptr && frame.has_restarts_in_rows() && !is_whole()) index = nullptr;
   region_.begin(frame, region, reduction, pixels);
   for (CoefficientRow& row : rows_) row.shape(frame, window().mcus());
   mcu_row_ = window().first_mcu_row;
-  aimed_ = false;
-  sound_ = entropy_.begin(frame, skipped_mcus(frame, index), last_zigzag_indices(), index);
+  row_begun_ = false;
+  valid_so_far_ = entropy_.begin(frame, skipped_mcus(frame, index), last_zigzag_indices(), index);
 }
 
 /// Decodes up to the next sequence of MCUs (`McuRun`) that can be interleaved with one of another
 /// image, and returns it. Returns nullptr if the region has none left.
 McuRun* BaselineDecoder::next_run() {
-  while (sound_ && mcu_row_ <= window().last_mcu_row) {
-    if (!aimed_) aim();
-    while (McuRun* run = sound_ ? entropy_.next_run() : nullptr) {
+  while (valid_so_far_ && mcu_row_ <= window().last_mcu_row) {
+    if (!row_begun_) begin_row();
+    while (McuRun* run = valid_so_far_ ? entropy_.next_run() : nullptr) {
       if (can_interleave_runs(*run)) return run;
       jpeg::finish(*run);
     }
@@ -83,50 +84,50 @@ void BaselineDecoder::decode_interleaved(BaselineDecoder& a, BaselineDecoder& b)
     }
   } catch (...) {  // memory ran out: the positions of both decoders are unknown
     for (BaselineDecoder* one : {&a, &b}) {
-      one->sound_ = false;
+      one->valid_so_far_ = false;
       one->run_ = nullptr;
     }
     throw;
   }
 }
 
-void BaselineDecoder::aim() {
+void BaselineDecoder::begin_row() {
   const int mcus = window().mcus();
-  sound_ = entropy_.aim(first_mcu(mcu_row_), mcus, rows_.front());
-  aimed_ = true;
+  valid_so_far_ = entropy_.select_mcus(first_mcu(mcu_row_), mcus, rows_.front());
+  row_begun_ = true;
 }
 
 bool BaselineDecoder::finish() {
   run_ = nullptr;
   const int mcus = window().mcus();
-  while (sound_ && mcu_row_ <= window().last_mcu_row) {
-    if (!aimed_ && mcu_row_ < window().last_mcu_row &&
-        entropy_.can_take_two(first_mcu(mcu_row_ + 1), mcus)) {
-      sound_ = entropy_.decode_two(first_mcu(mcu_row_), first_mcu(mcu_row_ + 1), mcus, rows_[0],
-                                   rows_[1]);
+  while (valid_so_far_ && mcu_row_ <= window().last_mcu_row) {
+    if (!row_begun_ && mcu_row_ < window().last_mcu_row &&
+        entropy_.can_decode_two_rows(first_mcu(mcu_row_ + 1), mcus)) {
+      valid_so_far_ = entropy_.decode_two(first_mcu(mcu_row_), first_mcu(mcu_row_ + 1), mcus,
+                                          rows_[0], rows_[1]);
       finish_rows(2);
     } else {
-      if (!aimed_) aim();
+      if (!row_begun_) begin_row();
       finish_rows(1);
     }
   }
   const bool at_end = window().last_mcu_row == frame_->mcus_down - 1;
-  if (!sound_ || !(at_end ? reach_end() : entropy_.is_sound())) return false;
+  if (!valid_so_far_ || !(at_end ? reach_end() : entropy_.is_sound())) return false;
   entropy_.extend_index();
   return true;
 }
 
 /// Finishes decoding the coefficients of the next `count` rows of MCUs, and makes their pixels.
 void BaselineDecoder::finish_rows(int count) {
-  sound_ = sound_ && entropy_.finish();
-  aimed_ = false;
-  for (int n = 0; sound_ && n < count; ++n, ++mcu_row_)
+  valid_so_far_ = valid_so_far_ && entropy_.finish();
+  row_begun_ = false;
+  for (int n = 0; valid_so_far_ && n < count; ++n, ++mcu_row_)
     region_.add(rows_[static_cast<std::size_t>(n)], mcu_row_);
 }
 
 /// Skips the remaining MCUs. Returns whether the image ends after them.
 bool BaselineDecoder::reach_end() {
-  return entropy_.aim(mcus_of(*frame_), 0, rows_.front()) && entropy_.finish() &&
+  return entropy_.select_mcus(mcus_of(*frame_), 0, rows_.front()) && entropy_.finish() &&
          entropy_.is_at_end();
 }
 

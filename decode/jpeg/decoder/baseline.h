@@ -58,7 +58,7 @@ class BaselineDecoder {
   }
   void start(const Frame& frame, const Region& region, int reduction, std::uint8_t* pixels,
              SeekIndex* index);
-  void aim();
+  void begin_row();
   bool reach_end();
   McuRun* next_run();
   void finish_rows(int count);
@@ -66,10 +66,10 @@ class BaselineDecoder {
   const Frame* frame_ = nullptr;
   EntropyDecoder entropy_;
   /// Whether no corrupt data has been found yet.
-  bool sound_ = false;
-  /// The next row of MCUs, and whether the entropy stage aims at it.
+  bool valid_so_far_ = false;
+  /// The next row of MCUs, and whether the entropy stage has begun it.
   int mcu_row_ = 0;
-  bool aimed_ = false;
+  bool row_begun_ = false;
   /// The run of that row that can be interleaved, or nullptr.
   McuRun* run_ = nullptr;
   /// Two rows of MCUs are decoded at once where the index or restart markers allow it.

@@ -73,7 +73,7 @@ const char* JpegDecoder::choose_decoder() {
   if (static_cast<std::uint64_t>(pixels_of(header_.size())) > max_scan_pixels)
     return "libjpeg-turbo (max_scan_pixels)";
   if (const char* other = jpeg::read_frame(libjpeg_->image(), *frame_)) return other;
-  use_right_set(jpeg::stages);
+  choose_instruction_set(jpeg::stages);
   if (!header_.progressive) {
     takes_stages_ = true;
     if (stages_ == nullptr) stages_ = std::make_unique<jpeg::BaselineDecoder>();
@@ -170,7 +170,7 @@ bool JpegDecoder::use_index(std::span<const std::byte> index, std::optional<std:
   uses_index_ = takes_stages_ || (takes_progressive_ && jpeg::can_have_index(*frame_, *script_));
   if (!uses_index_) return false;
   checksum_ = checksum ? *checksum : XXH3_64bits(encoded_.data(), encoded_.size());
-  index_.of = points;
+  index_.granularity = points;
   const bool taken = takes_progressive_
                          ? jpeg::unpack_scan_index(index, *frame_, *script_, checksum_, index_)
                          : jpeg::unpack_index(index, *frame_, checksum_, index_);
@@ -325,7 +325,7 @@ Status JpegDecoder::read(const Region& region, int reduction, PixelView& view) {
 
 /// Returns false if libjpeg-turbo must check the image.
 bool JpegDecoder::check_by_stages(Status& status) {
-  jpeg::SeekIndex whole{.of = index_.of};
+  jpeg::SeekIndex whole{.granularity = index_.granularity};
   if (!stages_->check(*frame_, uses_index_ ? &whole : nullptr)) {
     doubt();
     return false;

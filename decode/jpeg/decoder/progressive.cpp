@@ -27,7 +27,7 @@ bool ProgressiveDecoder::decode(const Frame& frame, const Script& script, const 
 }
 
 bool ProgressiveDecoder::make_index(const Frame& frame, const Script& script, SeekIndex& index) {
-  index = {.of = IndexPoints::rows};
+  index = {.granularity = IndexPoints::rows};
   coefficients_.shape(frame, script.refined_bits,
                       {.first_column = frame.mcus_across - 1,
                        .end_column = frame.mcus_across,

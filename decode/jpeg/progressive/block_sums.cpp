@@ -29,8 +29,8 @@ constexpr std::array<std::uint8_t, 64> offsets_of_bits = [] {
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
-void sum_block(const std::int16_t* values, const std::uint64_t* masks, std::size_t mask_count,
-               std::int16_t* block) {
+void add_refinements(const std::int16_t* values, const std::uint64_t* masks, std::size_t mask_count,
+                     std::int16_t* block) {
   for (std::size_t bit = 0; bit < 64; ++bit) {
     int refined = 0;
     for (std::size_t n = BlockMasks::planes; n < mask_count; ++n)
@@ -85,8 +85,8 @@ constexpr std::array<std::int16_t, 64> bits_of_rows = [] {
   return bits;
 }();
 
-HWY_INLINE void sum_block(const std::int16_t* values, const std::uint64_t* masks,
-                          std::size_t mask_count, std::int16_t* block) {
+HWY_INLINE void add_refinements(const std::int16_t* values, const std::uint64_t* masks,
+                                std::size_t mask_count, std::int16_t* block) {
   const D16 d;
   const V16 low = sums_of(values, masks, mask_count, 0);
   const V16 high = sums_of(values, masks, mask_count, lanes);
@@ -103,8 +103,8 @@ HWY_INLINE void sum_block(const std::int16_t* values, const std::uint64_t* masks
 
 #else
 
-HWY_INLINE void sum_block(const std::int16_t* values, const std::uint64_t* masks,
-                          std::size_t mask_count, std::int16_t* block) {
+HWY_INLINE void add_refinements(const std::int16_t* values, const std::uint64_t* masks,
+                                std::size_t mask_count, std::int16_t* block) {
   alignas(64) std::int16_t sums[64];
   for (std::size_t bit = 0; bit < 64; bit += lanes)
     hn::Store(sums_of(values, masks, mask_count, bit), D16(), sums + bit);
@@ -119,7 +119,8 @@ void sum_blocks(const BlockParts& parts, int count, BlockGroup* groups) {
   for (int n = 0; n < count; ++n, masks += parts.masks_per_block) {
     std::int16_t* const block = groups[n / BlockGroup::blocks].values.data() +
                                 std::ptrdiff_t{n % BlockGroup::blocks} * block_side;
-    sum_block(parts.values + std::size_t{64} * parts.slots[n], masks, parts.masks_per_block, block);
+    add_refinements(parts.values + std::size_t{64} * parts.slots[n], masks, parts.masks_per_block,
+                    block);
     block[0] = parts.dc[n];
   }
 }

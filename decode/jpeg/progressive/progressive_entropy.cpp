@@ -13,13 +13,16 @@ bool ProgressiveEntropyDecoder::decode(const Frame& frame, const Script& script,
   index_ = index;
   scans_ = script.scans.size();
   const int end_row = coefficients.box().end_row;
-  noted_from_ = index != nullptr ? static_cast<int>(index->points.size() / scans_) : end_row;
-  noted_.resize(scans_ * static_cast<std::size_t>(std::max(end_row - noted_from_, 0)));
+  first_recorded_row_ =
+      index != nullptr ? static_cast<int>(index->points.size() / scans_) : end_row;
+  recorded_points_.resize(scans_ *
+                          static_cast<std::size_t>(std::max(end_row - first_recorded_row_, 0)));
   for (std::size_t number = 0; number < scans_; ++number) {
     const ProgressiveScan& scan = script.scans[number];
     if (!set_tables(script, scan) || !decode_scan(scan, number)) return false;
   }
-  if (index != nullptr) index->points.insert(index->points.end(), noted_.begin(), noted_.end());
+  if (index != nullptr)
+    index->points.insert(index->points.end(), recorded_points_.begin(), recorded_points_.end());
   return true;
 }
 
@@ -57,7 +60,7 @@ ProgressiveEntropyDecoder::Extent ProgressiveEntropyDecoder::extent_of(
 bool ProgressiveEntropyDecoder::seek(const ProgressiveScan& scan, const SeekPoint& point) {
   const std::size_t offset = scan.offset + point.bit / 8;
   if (offset >= frame_->scan.size()) return false;
-  bytes_.begin(frame_->scan, offset, ScanBytes::window_bytes, !noted_.empty());
+  bytes_.begin(frame_->scan, offset, ScanBytes::window_bytes, !recorded_points_.empty());
   const std::uint8_t* const first = bytes_.first();
   const auto used = static_cast<unsigned>(point.bit % 8);
   bits_ = {std::uint64_t{*first} << (56 + used), first + 1, 8 - used};
@@ -100,10 +103,11 @@ bool ProgressiveEntropyDecoder::decode_rows(const ProgressiveScan& scan, std::si
                                             const Extent& extent, std::size_t from,
                                             std::size_t to) {
   const McuBox& box = coefficients_->box();
-  for (int row = noted_from_; row < box.end_row; ++row) {
+  for (int row = first_recorded_row_; row < box.end_row; ++row) {
     const std::size_t begin = extent.row * static_cast<std::size_t>(row - box.start_row);
     if (!decode_mcus(scan, extent.across, from, begin)) return false;
-    noted_[static_cast<std::size_t>(row - noted_from_) * scans_ + number] = point_in(scan);
+    recorded_points_[static_cast<std::size_t>(row - first_recorded_row_) * scans_ + number] =
+        point_in(scan);
     from = begin;
   }
   return decode_mcus(scan, extent.across, from, to);

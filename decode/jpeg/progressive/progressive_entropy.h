@@ -55,9 +55,9 @@ class ProgressiveEntropyDecoder {
   const Frame* frame_ = nullptr;
   std::size_t scans_ = 0;
   const SeekIndex* index_ = nullptr;
-  /// Recorded points: those of the rows from `noted_from_` on, in the order of an index.
-  std::vector<SeekPoint> noted_;
-  int noted_from_ = 0;
+  /// Recorded points: those of the rows from `first_recorded_row_` on, in the order of an index.
+  std::vector<SeekPoint> recorded_points_;
+  int first_recorded_row_ = 0;
   ProgressiveCoefficients* coefficients_ = nullptr;
   ScanBytes bytes_;
   ScanBits bits_;

@@ -200,7 +200,7 @@ struct Refinement {
     return true;
   }
   /// Takes a symbol in the other cases. Returns false at the end, and for corrupt data.
-  HWY_INLINE bool take_rest() {
+  HWY_INLINE bool take_rare() {
     refill(bits);
     const std::uint32_t entry = look_up(table, bits);
     if ((entry & RefinementTable::end) == RefinementTable::end) [[likely]] {
@@ -276,7 +276,7 @@ HWY_NOINLINE bool refine_by(BandScan& scan) {
   while (open) {
     do refill(refinement.bits);
     while (refinement.take() && refinement.take() && refinement.take() && refinement.take());
-    open = refinement.take_rest();
+    open = refinement.take_rare();
   }
   refinement.leave();
   return refinement.sound;

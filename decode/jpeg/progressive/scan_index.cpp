@@ -119,7 +119,7 @@ bool unpack_scan_index(std::span<const std::byte> packed, const Frame& frame, co
     points.clear();
     return false;
   }
-  index.of = IndexPoints::rows;
+  index.granularity = IndexPoints::rows;
   return true;
 }
 

@@ -73,7 +73,7 @@ class ResampleAxis {
     bool mirrored;
     /// Whether the source pixels are stored from the last to the first. The members of `Wanted`
     /// count in the upright order, the results of `ResampleAxis` in the stored order.
-    bool backwards = false;
+    bool stored_backwards = false;
   };
   /// Computes the weights. Memory of earlier calls is reused.
   void make(const Wanted& wanted);
@@ -167,7 +167,7 @@ struct DigitAxis {
   void pack(const ResampleAxis& axis);
   /// Fills `bases` and `table`. Returns false if a group needs more quads or vectors than the pass
   /// has.
-  bool arrange();
+  bool try_arrange();
   const std::uint32_t* digits_of(int pixel) const {
     return digits.data() + static_cast<std::size_t>(pixel) * static_cast<std::size_t>(4 * quads);
   }
@@ -226,8 +226,8 @@ class Resampler {
   /// The weights of each axis. Its pass reads either the packed ones or the digits.
   PackedAxis across_;
   PackedAxis down_;
-  DigitAxis across_digits_;
-  DigitAxis down_digits_;
+  DigitAxis across_weight_digits_;
+  DigitAxis down_weight_digits_;
   bool across_by_vnni_ = false;
   bool down_by_vnni_ = false;
   /// The window in progress. Its next row is number `next_`. Rows are written `step_` bytes apart.

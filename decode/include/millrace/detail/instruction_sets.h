@@ -18,7 +18,7 @@ namespace MILLRACE_API millrace {
 /// as long as the process.
 struct VectorCode {
   /// Runs the code on built-in data, with the instruction set that Highway chooses at this time.
-  /// Returns whether the result has the stored checksum. Must not call `use_right_set`.
+  /// Returns whether the result has the stored checksum. Must not call `choose_instruction_set`.
   bool (*is_right)();
   /// True after the check. It is stored with release order, so a thread that loads it with acquire
   /// order sees the chosen set.
@@ -33,7 +33,7 @@ void check_instruction_set(VectorCode& code);
 
 /// Checks `code` at the first call, which takes less than 1 ms. Later calls read one flag. Call it
 /// before using the code, once per worker or per image.
-inline void use_right_set(VectorCode& code) {
+inline void choose_instruction_set(VectorCode& code) {
   if (!code.checked.load(std::memory_order_acquire)) check_instruction_set(code);
 }
 
