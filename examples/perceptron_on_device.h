@@ -112,7 +112,7 @@ struct TakeLoss {
 
   HOST_AND_DEVICE void operator()(int sample) const {
     float* const own = output + static_cast<std::ptrdiff_t>(sample) * classes;
-    float* const told = outcomes + static_cast<std::ptrdiff_t>(sample) * sum_count;
+    float* const sums = outcomes + static_cast<std::ptrdiff_t>(sample) * sum_count;
     const bool valid = samples.valid[sample] != 0;
     const std::int64_t label = samples.labels[sample];
     const bool good_label = label >= 0 && label < classes;
@@ -122,10 +122,10 @@ struct TakeLoss {
     } else {
       for (int c = 0; c < classes; ++c) own[c] = 0;
     }
-    told[sum_loss] = outcome.loss;
-    told[sum_right] = outcome.right ? 1.0F : 0.0F;
-    told[sum_samples] = valid ? 1.0F : 0.0F;
-    told[sum_bad_labels] = valid && !good_label ? 1.0F : 0.0F;
+    sums[sum_loss] = outcome.loss;
+    sums[sum_right] = outcome.right ? 1.0F : 0.0F;
+    sums[sum_samples] = valid ? 1.0F : 0.0F;
+    sums[sum_bad_labels] = valid && !good_label ? 1.0F : 0.0F;
   }
 };
 

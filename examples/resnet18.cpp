@@ -177,7 +177,7 @@ void measure(const Options& options) {
     return train_step(model, optimiser, tensors, device).loss;
   };
   const auto tell_rate = [&](const Rate& rate) {
-    tell(rate, options.measure, to_json(rate, device, options.batch_size, options.size));
+    print_rate(rate, options.measure, to_json(rate, device, options.batch_size, options.size));
   };
   const millrace::TorchStream stream(device);
   const auto make_pipeline = [&] {
@@ -187,7 +187,7 @@ void measure(const Options& options) {
         dataset, millrace::image_transform(millrace::Recipe::train(static_cast<int>(options.size))),
         where, loading);
   };
-  const auto measure_synthetic = [&](const MeasureOptions& how) {
+  const auto measure_synthetic = [&](const MeasureOptions& settings) {
     std::vector<Tensors> kept;
     {
       millrace::Pipeline pipeline = make_pipeline();
@@ -198,7 +198,7 @@ void measure(const Options& options) {
     }
     std::size_t number = 0;
     Rate rate = measure_steps(
-        device, how, [&] { return kept[number++ % kept.size()]; }, step, [] {});
+        device, settings, [&] { return kept[number++ % kept.size()]; }, step, [] {});
     rate.feed = "synthetic";
     tell_rate(rate);
   };

@@ -167,7 +167,7 @@ inline std::string to_json(const Rate& rate, const torch::Device& device, std::s
 }
 
 /// Prints the rate, and appends it to the file of `options`.
-inline void tell(const Rate& rate, const MeasureOptions& options, const std::string& json) {
+inline void print_rate(const Rate& rate, const MeasureOptions& options, const std::string& json) {
   std::printf("%s: %.1f images/s", rate.feed.c_str(), rate.images_per_second());
   if (rate.idle) std::printf(", idle %.2f%%", 100 * *rate.idle);
   std::printf(", %llu images in %.1f s, loss %.4f\n", static_cast<unsigned long long>(rate.images),

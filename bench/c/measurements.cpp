@@ -101,10 +101,10 @@ measure::TuneOptions options_of(const millrace_tune_options& from, void* user) {
   if (from.memory_bytes != 0) options.memory_bytes = from.memory_bytes;
   if (from.on_run != nullptr)
     options.on_run = [on_run = from.on_run, user](const measure::Setting& setting) {
-      const millrace_setting told{setting.workers, setting.prefetch, setting.micro_batches,
+      const millrace_setting copy{setting.workers, setting.prefetch, setting.micro_batches,
                                   setting.batch_size};
       millrace_error error{};
-      check_callback("on_run", on_run(user, &told, &error), error);
+      check_callback("on_run", on_run(user, &copy, &error), error);
     };
   return options;
 }

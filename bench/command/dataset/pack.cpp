@@ -121,13 +121,13 @@ Command add_pack(CLI::App& millrace) {
       app->add_option("--coco", options->coco,
                       "Pack the images of this JSON file in COCO's format with their boxes");
   coco->type_name("FILE")->check(input_check())->excludes("--list");
-  const auto how = [app](const char* option, std::string& value, const char* text) {
+  const auto add_opening_option = [app](const char* option, std::string& value, const char* text) {
     app->add_option(option, value, text)->type_name("NAME")->check(input_check());
   };
-  how("--format", options->dataset.format, "Open INPUT as a dataset of this format");
-  how("--images", options->dataset.images,
-      "Database of the images, in an LMDB file with several databases");
-  how("--labels", options->dataset.labels, "Database of their labels");
+  add_opening_option("--format", options->dataset.format, "Open INPUT as a dataset of this format");
+  add_opening_option("--images", options->dataset.images,
+                     "Database of the images, in an LMDB file with several databases");
+  add_opening_option("--labels", options->dataset.labels, "Database of their labels");
   for (CLI::Option* option : {masks, coco})
     for (const char* other : {"--format", "--images", "--labels"}) option->excludes(other);
   add_writing(*app, *options);

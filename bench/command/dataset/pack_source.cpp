@@ -178,14 +178,16 @@ bool is_image_folder(const fs::path& input) {
 
 bool is_pattern(const std::string& name) { return has_wildcard(name) || has_braces(name); }
 
-std::shared_ptr<const Dataset> PackSource::open(const std::string& input, const OpenOptions& how) {
-  if (!how.format.empty() || !how.images.empty()) return open_dataset(input, how);
-  if (fs::is_directory(input)) return is_image_folder(input) ? nullptr : open_dataset(input, how);
+std::shared_ptr<const Dataset> PackSource::open(const std::string& input,
+                                                const OpenOptions& options) {
+  if (!options.format.empty() || !options.images.empty()) return open_dataset(input, options);
+  if (fs::is_directory(input))
+    return is_image_folder(input) ? nullptr : open_dataset(input, options);
   // Returns null for a tar: other code packs tars, and can also decompress them.
   if (!fs::is_regular_file(input) || fs::path(input).extension() == ".tar") return nullptr;
-  if (is_dataset(input)) return fs::file_size(input) == 0 ? nullptr : open_dataset(input, how);
+  if (is_dataset(input)) return fs::file_size(input) == 0 ? nullptr : open_dataset(input, options);
   try {
-    std::shared_ptr<const Dataset> found = open_dataset(input, how);
+    std::shared_ptr<const Dataset> found = open_dataset(input, options);
     const std::vector<std::string> files = found->facts().files;
     const bool is_tar = found->facts().format == "tars" && files == std::vector{input};
     return is_tar ? nullptr : found;

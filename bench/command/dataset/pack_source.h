@@ -56,7 +56,7 @@ class PackSource {
   std::string take_tars(const PackOptions& options, ListingHash& hash);
   std::string take_masks(const PackOptions& options, ListingHash& hash);
   /// Throws the errors of the constructor.
-  static std::shared_ptr<const Dataset> open(const std::string& input, const OpenOptions& how);
+  static std::shared_ptr<const Dataset> open(const std::string& input, const OpenOptions& options);
   UncheckedImage record(std::uint64_t index);
   /// Whether packed records of a dataset have this field, kept or made by pack.
   bool is_packed(std::string_view field) const;

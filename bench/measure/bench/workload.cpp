@@ -43,7 +43,7 @@ BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset)
   const Ranks& ranks = settings.pipeline.ranks.this_process;
   if (settings.pipeline.runtime == nullptr)
     settings.pipeline.runtime =
-        make_runtime({.local_rank = mine.local_rank, .local_world = mine.local_world});
+        make_runtime({.local_rank = ranks.local_rank, .local_world = ranks.local_world});
   return settings;
 }
 

@@ -14,7 +14,7 @@ namespace millrace::cli {
 namespace {
 
 /// The device counts as fed if its share of time without work is below this.
-constexpr double fed = 0.02;
+constexpr double fed_wait_limit = 0.02;
 /// Speedups up to this are not mentioned.
 constexpr double no_speedup = 1.02;
 /// Workers count as short of cores if their share of time without a processor is above this.
@@ -141,24 +141,24 @@ bool stays_cached(const StallContext& context) {
 }
 
 Verdict judge_stalls(const StallAccount& account, const StallContext& context) {
-  const bool waits = account.waiting() >= fed;
+  const bool waits = account.waiting() >= fed_wait_limit;
   // Fetch stalls end with the first epoch if the dataset stays cached; all other stalls continue.
-  const double passing = stays_cached(context) ? account.share(EpochPart::fetch) : 0;
-  const bool goes_on = account.waiting() - passing >= fed;
-  const auto lasts = [&](EpochPart part) {
-    return part != EpochPart::fetch || passing == 0 || !goes_on;
+  const double first_epoch_share = stays_cached(context) ? account.share(EpochPart::fetch) : 0;
+  const bool goes_on = account.waiting() - first_epoch_share >= fed_wait_limit;
+  const auto is_candidate = [&](EpochPart part) {
+    return part != EpochPart::fetch || first_epoch_share == 0 || !goes_on;
   };
   const EpochShare& part =
-      waits
-          ? largest(account, [&](EpochPart one) { return one != EpochPart::compute && lasts(one); })
-          : account.parts.front();
+      waits ? largest(account,
+                      [&](EpochPart one) { return one != EpochPart::compute && is_candidate(one); })
+            : account.parts.front();
 
   const PartNames& names = names_of(part.part);
   Verdict verdict{.bound = names.bound, .stage = names.stage, .share = part.share};
-  const double rest = 1 - passing;
+  const double rest = 1 - first_epoch_share;
   verdict.speedup_limit = rest / std::max(1e-3, rest - account.share(EpochPart::preparation));
-  const EpochShare& next =
-      largest(account, [&](EpochPart one) { return one != EpochPart::preparation && lasts(one); });
+  const EpochShare& next = largest(
+      account, [&](EpochPart one) { return one != EpochPart::preparation && is_candidate(one); });
   verdict.next_bound = names_of(next.part).stage;
   verdict.text =
       waits ? fmt::format("the device waits {} of an epoch: {}", percent_text(account.waiting()),

@@ -29,8 +29,8 @@ bool TuneRounds::is_unsure(std::size_t point) const {
 
 bool TuneRounds::run_one(std::size_t point) {
   const double begin = probe_.elapsed();
-  refused_ = cost_ && begin + *cost_ > deadline_;
-  if (refused_) return false;
+  ran_out_of_time_ = cost_ && begin + *cost_ > deadline_;
+  if (ran_out_of_time_) return false;
   TuneRun made = probe_.measure(setting(point), run_seconds_);
   made.at_seconds = begin;
   made.round = round_;

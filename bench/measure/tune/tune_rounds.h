@@ -22,10 +22,10 @@ class TuneRounds {
   /// Begins a new variable with a deadline, in seconds since the tune began.
   void begin(double deadline) {
     deadline_ = deadline;
-    refused_ = false;
+    ran_out_of_time_ = false;
   }
   /// Whether a run was skipped since `begin` for lack of time.
-  bool refused() const { return refused_; }
+  bool ran_out_of_time() const { return ran_out_of_time_; }
 
   /// The point of a setting; adds it if it is new.
   std::size_t point(const TuneSetting& setting);
@@ -83,7 +83,7 @@ class TuneRounds {
   std::optional<double> cost_;
   std::size_t round_ = 0;
   double deadline_ = 0;
-  bool refused_ = false;
+  bool ran_out_of_time_ = false;
   std::vector<TunePoint> points_;
 };
 

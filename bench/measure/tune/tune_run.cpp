@@ -71,8 +71,8 @@ class Measuring {
       settings_.pipeline.runtime = nullptr;
       const Ranks& ranks = settings_.pipeline.ranks.this_process;
       settings_.pipeline.runtime = make_runtime({.workers = setting.workers,
-                                                 .local_rank = mine.local_rank,
-                                                 .local_world = mine.local_world,
+                                                 .local_rank = ranks.local_rank,
+                                                 .local_world = ranks.local_world,
                                                  .kept_host_bytes = 0});
     }
     settings_.pipeline.batch_size = setting.batch_size;
@@ -147,15 +147,15 @@ TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal,
   Measuring measuring(settings, result.goal);
   // The first run warms up the page cache and the processor; its result does not count.
   TuneSetting first{.workers = goal.max_workers, .batch_size = goal.batch_size};
-  const auto tell = [&](const TuneSetting& setting) {
+  const auto report_setting = [&](const TuneSetting& setting) {
     if (on_run) on_run(setting);
   };
-  tell(first);
+  report_setting(first);
   measuring.run(first, std::min(1.0, goal.budget_seconds / 20));
   result.findings =
       search_settings(result.goal, {.measure =
                                         [&](const TuneSetting& setting, double seconds) {
-                                          tell(setting);
+                                          report_setting(setting);
                                           return measuring.run(setting, seconds);
                                         },
                                     .elapsed = [&] { return seconds_since(begin); }});

@@ -31,9 +31,9 @@ constexpr double shares[] = {0.8, 0.9, 0.95, 1};
 constexpr double shares_with_batch_size[] = {0.55, 0.65, 0.7, 1};
 /// Most rounds of a race whose settings cannot be told apart: first of all values of a variable,
 /// then of those that may be the best, and of two values or of neighbouring settings.
-constexpr std::size_t some_rounds = 24;
-constexpr std::size_t many_rounds = 200;
-constexpr std::size_t few_rounds = 12;
+constexpr std::size_t all_values_rounds = 24;
+constexpr std::size_t best_values_rounds = 200;
+constexpr std::size_t pair_rounds = 12;
 
 using Points = TuneRounds::Points;
 
@@ -60,12 +60,12 @@ class Search {
     return rounds_.race(std::move(points), max_rounds, variable_ == TuneVariable::prefetch);
   }
   bool beats(std::size_t dearer, std::size_t cheaper) {
-    const TuneRounds::Race pair = race({cheaper, dearer}, few_rounds);
+    const TuneRounds::Race pair = race({cheaper, dearer}, pair_rounds);
     return pair.clear && pair.chosen == dearer;
   }
   /// These functions return one of the values, or a value between two of them.
-  std::optional<std::size_t> min_that_feeds(const Values& values);
-  std::size_t min_without_loss(Values values);
+  std::optional<std::size_t> smallest_that_feeds(const Values& values);
+  std::size_t smallest_at_best_rate(Values values);
 
   void search_workers();
   void search_prefetch();
@@ -76,7 +76,7 @@ class Search {
   /// Returns the reason why a batch size does not fit; empty if it fits.
   std::string misfit(std::size_t batch_size);
 
-  void settle();
+  void confirm_chosen();
   void compare_with_neighbours();
   void update_phases();
   TuneFindings finish();
@@ -109,7 +109,7 @@ TuneFindings Search::run() {
   if (batch_size_is_searched_) search_batch_size();
   if (findings_.outcome != TuneOutcome::nothing_fits) {
     rounds_.begin(goal_.budget_seconds);
-    if (goal_.step_ms > 0) settle();
+    if (goal_.step_ms > 0) confirm_chosen();
     if (!rounds_.feeds(chosen_)) compare_with_neighbours();
     update_phases();
   }
@@ -125,7 +125,7 @@ void Search::begin(TuneVariable variable) {
 }
 
 TunePhase& Search::end() {
-  if (rounds_.refused())
+  if (rounds_.ran_out_of_time())
     findings_.not_measured.push_back(
         fmt::format("{}: the time was over before every value was tried often enough to be sure; "
                     "{} is the best of the measured values",
@@ -151,7 +151,7 @@ Points Search::tried() const {
   return points;
 }
 
-std::optional<std::size_t> Search::min_that_feeds(const Values& values) {
+std::optional<std::size_t> Search::smallest_that_feeds(const Values& values) {
   const auto is_fed = [this](std::size_t value) { return rounds_.feeds(point_of(value)); };
   // Starts with the smallest value; adds the next if all undecided ones have `few_runs` runs.
   Values tried;
@@ -179,9 +179,9 @@ std::optional<std::size_t> Search::min_that_feeds(const Values& values) {
   });
 }
 
-std::size_t Search::min_without_loss(Values values) {
-  TuneRounds::Race all = race(points_of(values), some_rounds);
-  if (!all.clear && !rounds_.refused()) {
+std::size_t Search::smallest_at_best_rate(Values values) {
+  TuneRounds::Race all = race(points_of(values), all_values_rounds);
+  if (!all.clear && !rounds_.ran_out_of_time()) {
     // The rate has one maximum. If noise hides which of two values is nearer to it, a value between
     // them is about as good. Adding it lowers the risk of a bad choice by chance.
     const std::size_t rival = rounds_.rival(all).value_or(all.best);
@@ -191,7 +191,7 @@ std::size_t Search::min_without_loss(Values values) {
       all.alive.push_back(point_of(between));
       std::ranges::sort(all.alive, {}, [this](std::size_t point) { return value_at(point); });
     }
-    all = race(all.alive, many_rounds);
+    all = race(all.alive, best_values_rounds);
   }
   const std::size_t found = value_at(all.chosen);
   if (!all.clear) {
@@ -199,7 +199,7 @@ std::size_t Search::min_without_loss(Values values) {
     return found;
   }
   return bisect(values, found, [&](std::size_t value) {
-    const TuneRounds::Race pair = race({point_of(value), all.best}, few_rounds);
+    const TuneRounds::Race pair = race({point_of(value), all.best}, pair_rounds);
     return pair.clear && pair.chosen == point_of(value);
   });
 }
@@ -208,9 +208,9 @@ void Search::search_workers() {
   begin(TuneVariable::workers);
   const Values values = doubling(1, goal_.max_workers);
   std::optional<std::size_t> found;
-  if (goal_.step_ms > 0) found = min_that_feeds(values);
+  if (goal_.step_ms > 0) found = smallest_that_feeds(values);
   feeds_ = found.has_value();
-  chosen_ = point_of(found ? *found : min_without_loss(values));
+  chosen_ = point_of(found ? *found : smallest_at_best_rate(values));
   base_ = setting(chosen_);
   end();
 }
@@ -218,8 +218,8 @@ void Search::search_workers() {
 void Search::search_prefetch() {
   begin(TuneVariable::prefetch);
   const Values values = doubling(min_prefetch, ample_prefetch);
-  chosen_ =
-      point_of(feeds_ ? min_that_feeds(values).value_or(ample_prefetch) : min_without_loss(values));
+  chosen_ = point_of(feeds_ ? smallest_that_feeds(values).value_or(ample_prefetch)
+                            : smallest_at_best_rate(values));
   end();
 }
 
@@ -235,7 +235,7 @@ void Search::search_micro_batches() {
       gain = micro_batches_gain(more);
       if (gain.empty()) break;
     }
-    if (gain.empty() || rounds_.refused()) break;
+    if (gain.empty() || rounds_.ran_out_of_time()) break;
     chosen_ = more;
     gained = gain;
   }
@@ -259,7 +259,8 @@ void Search::search_batch_size() {
   std::size_t low = 0;
   std::size_t high = 0;
   std::string limit;
-  for (std::size_t next = goal_.batch_size; next > 0 && (high == 0 || !rounds_.refused());) {
+  for (std::size_t next = goal_.batch_size;
+       next > 0 && (high == 0 || !rounds_.ran_out_of_time());) {
     std::string problem = misfit(next);
     (problem.empty() ? low : high) = next;
     if (high == 0 || high == next) limit = std::move(problem);
@@ -312,7 +313,7 @@ std::string Search::misfit(std::size_t batch_size) {
 
 // Spends the remaining time on the chosen setting: each pass adds an eighth to its runs. If all its
 // runs together show that it does not feed the step, chooses the cheapest one that does.
-void Search::settle() {
+void Search::confirm_chosen() {
   const std::size_t before = chosen_;
   for (bool goes_on = true; goes_on;) {
     Points fed(rounds_.points().size());
@@ -325,12 +326,12 @@ void Search::settle() {
         return std::tuple(setting(point).workers, setting(point).prefetch);
       });
     rounds_.run_until(fed.empty() ? 0 : 1 + 9 * rounds_.runs(chosen_).size() / 8, {chosen_});
-    goes_on = !fed.empty() && !rounds_.refused();
+    goes_on = !fed.empty() && !rounds_.ran_out_of_time();
   }
   if (feeds_ && !rounds_.feeds(chosen_)) {
     variable_ = TuneVariable::workers;
     base_ = changed(setting(chosen_), TuneVariable::prefetch, ample_prefetch);
-    chosen_ = point_of(min_without_loss(doubling(1, goal_.max_workers)));
+    chosen_ = point_of(smallest_at_best_rate(doubling(1, goal_.max_workers)));
     findings_.phases.front().points = tried();
   }
 }
@@ -354,7 +355,7 @@ void Search::compare_with_neighbours() {
   });
   while (rounds_.run(rivals)) {
   }
-  const TuneRounds::Race all = rounds_.race(rivals, few_rounds, false);
+  const TuneRounds::Race all = rounds_.race(rivals, pair_rounds, false);
   if (!all.clear) return;
   chosen_ = all.chosen;
   findings_.not_told_apart.clear();

@@ -194,9 +194,9 @@ def tune(
     with Interrupts() as interrupts:
         trainer = Trainer(workload, step, interrupts)
         if on_run is not None:
-            told = on_run
+            callback = on_run
             options.on_run = structs.OnRun(
-                lambda _, setting, error: trainer.called(error, told, as_dict(setting.contents))
+                lambda _, setting, error: trainer.called(error, callback, as_dict(setting.contents))
             )
         return trainer.run("tune", options, dataset_of(workload._given))
 

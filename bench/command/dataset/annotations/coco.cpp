@@ -39,7 +39,7 @@ struct CocoAnnotation {
   bool is_kept = true;
 };
 
-bool is_below(const std::string& path) {
+bool is_relative_file_path(const std::string& path) {
   const fs::path parts(path);
   return path.find('\0') == std::string::npos && parts.is_relative() && parts.has_filename() &&
          std::ranges::find(parts, fs::path("..")) == parts.end();
@@ -80,7 +80,7 @@ class CocoReader {
     if (!is_new)
       entry.place().fail(
           fmt::format("\"id\" is {}, which images[{}] has, too", image.id, first->second));
-    if (!is_below(image.file)) entry.refuse("file_name");
+    if (!is_relative_file_path(image.file)) entry.refuse("file_name");
     const auto read = [&](const char* key, std::int64_t& into) {
       if (entry.find(key) == nullptr) return;
       into = entry.integer(key);
