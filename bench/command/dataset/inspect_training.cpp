@@ -10,7 +10,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include "command/dataset/inspect_survey.h"
 #include "measure/text/figures.h"
 #include "measure/text/text.h"
 
@@ -126,12 +125,7 @@ void find_missing(const Record& record, SampleRecord& sample) {
     miss("no decoder takes the image of record " + std::to_string(sample.index) + ": " +
          printable(opened.reason()));
   }
-  if (!record.has("label"))
-    miss("no field label");
-  else if (!label_of({}, record))
-    miss(fmt::format(
-        "the label is {}, and an image transform takes an integer of 8 bytes",
-        is_text(record["label"]) ? "text" : count_text(record["label"].size(), "byte")));
+  if (!record.has("label")) miss("no field label");
 }
 
 }  // namespace

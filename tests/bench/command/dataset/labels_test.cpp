@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using namespace testing;
 
 TEST(Labels, BenchAndVerifyRunOnAllKindsOfLmdb) {
@@ -56,6 +57,15 @@ TEST(Labels, DrawSamplesOfImagesWithoutThem) {
         {"view", written / name, "--record", "2", "--png", written / (std::string(name) + ".png")});
     EXPECT_EQ(result.exit_code, 0) << result.err;
   }
+}
+
+TEST(Labels, InspectMissesNothingWhereTheyAreTexts) {
+  const WrittenLmdb written({"texts"});
+  MILLRACE_NEEDS_WRITTEN(written);
+  const auto inspected = millrace_command({"inspect", written / "ocr"});
+  EXPECT_EQ(inspected.exit_code, 0) << inspected.err;
+  EXPECT_THAT(inspected.out, HasSubstr("label "));
+  EXPECT_THAT(inspected.out, Not(HasSubstr("missing")));
 }
 
 class LabelsInBatches : public ::testing::Test {
