@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image_maker.h"
 
+#include <millrace/detail/sample_position.h>
 #include <millrace/detail/vector_checks.h>
 #include <millrace/image_transform.h>
 
@@ -56,6 +57,7 @@ ImageMaker::ImageMaker(const SampleImages& images, const Recipe& recipe,
                    recipe.images.empty() && !has_moving(recipe.targets)),
       needs_orientation_(std::ranges::any_of(images.programs, &Program::needs_orientation)),
       may_be_packed_(images.packed && images.main().leaves_pixels()),
+      device_share_(recipe.device_share),
       takes_(takes),
       decoder_(make_image_decoder(budget)),
       targets_(recipe.targets, first_target, budget) {
@@ -214,7 +216,8 @@ Status ImageMaker::begin_image() {
     if (reduction > 1) reduction = std::min(reduction, plan.reduction());
   if (is_main() && !uses_form_ && sample_->has_hints())
     decoder_->use_index(sample_->hint(), image_checksum(*record_));
-  if (is_main() && may_be_packed_ && room_.empty() && ImagePacker::takes(plans_.front())) {
+  if (is_main() && may_be_packed_ && device_share_.has(position_of(*sample_)) && room_.empty() &&
+      ImagePacker::takes(plans_.front())) {
     Status packed = pack_image();
     if (packed_ || !packed.is_ok()) return packed;
   }

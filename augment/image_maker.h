@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "crop_stage.h"
+#include "device_share.h"
 #include "ops/scratch.h"
 #include "sample_images.h"
 #include "targets/targets.h"
@@ -73,8 +74,9 @@ class ImageMaker {
   const Resolution resolution_;
   const bool may_be_kept_;
   const bool needs_orientation_;
-  /// Whether images may be packed for the device.
+  /// Whether images may be packed for the device, and of which samples.
   const bool may_be_packed_;
+  const DeviceShare device_share_;
   const Takes takes_;
   std::unique_ptr<ImageDecoder> decoder_;
   Resampler resampler_;

@@ -20,6 +20,7 @@ namespace {
 std::uint64_t fingerprint_of_recipe(const Recipe& recipe) {
   Recipe known = recipe;
   known.decode_on = DecodeOn::worker;  // the samples are the same
+  known.device_share = Recipe().device_share;
   for (Target& target : known.targets)
     if (std::holds_alternative<StoredTarget>(target.is)) target.is = ValuesTarget{};
   if (known.targets == std::vector<Target>{{"label", ValuesTarget{}}})
@@ -44,6 +45,7 @@ CacheablePrefix cacheable_prefix_of(const Recipe& recipe, const DecodeLimits& li
   Recipe geometry = recipe;
   geometry.mix.reset();
   geometry.decode_on = DecodeOn::worker;
+  geometry.device_share = Recipe().device_share;
   geometry.targets = Recipe().targets;
   std::erase_if(geometry.ops, [](const Operation& op) {
     return dynamic_cast<const GeometricOperation*>(&op.implementation()) == nullptr;

@@ -75,6 +75,8 @@ void check(const Recipe& recipe, std::string_view source) {
   checker.named("resolution", resolution, resolutions);
   DecodeOn decode_on = recipe.decode_on;
   checker.named("decode_on", decode_on, places);
+  double device_share = recipe.device_share;
+  checker.number("device_share", device_share, {0, 1});
   check_program(recipe.output, recipe.ops, source);
   check_targets(recipe, source);
   check_views(recipe, source);
@@ -170,6 +172,7 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
   reader.named("like", recipe.like, versions);
   reader.named("resolution", recipe.resolution, resolutions);
   reader.named("decode_on", recipe.decode_on, places);
+  reader.number("device_share", recipe.device_share, {0, 1});
   read_operations(reader, parsed.contains("output"), recipe.output, recipe.ops, source);
   if (const RecipeJson* targets = reader.find("targets"))
     recipe.targets = read_targets(*targets, source);
@@ -194,6 +197,7 @@ std::string Recipe::to_json() const {
     json["resolution"] = resolutions[static_cast<std::size_t>(resolution)];
   if (decode_on != DecodeOn::worker)
     json["decode_on"] = places[static_cast<std::size_t>(decode_on)];
+  if (device_share != 1) json["device_share"] = device_share;
   json["ops"] = operations_json(ops);
   if (targets != Recipe().targets) json["targets"] = targets_json(targets);
   if (!views.empty()) json["views"] = views_json(views);

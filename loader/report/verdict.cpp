@@ -162,7 +162,9 @@ std::string advice_for(const std::string& stage) {
   if (stage == "move") return shared + "take fewer bytes of other fields than the images.";
   if (stage == "erase" || stage == "mix" || stage == "erase+mix")
     return shared + "let workers do it (on = worker).";
-  return shared + "let workers make the samples (decode_on = worker).";
+  return shared +
+         "let workers make more of the samples (a smaller device_share), or all of them "
+         "(decode_on = worker).";
 }
 
 Verdict by_conversion(const Report& report, const Shares& shares) {

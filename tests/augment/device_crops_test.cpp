@@ -10,6 +10,8 @@
 #include <millrace/pipeline.h>
 #include <millrace/warp_operations.h>
 
+#include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +30,8 @@ const char* const jpegs_by_device = "device (JPEG)";
 struct DeviceRun {
   std::vector<std::byte> images{};
   std::vector<std::uint64_t> indices{};
+  /// The field "packed" of each sample, and its sum.
+  std::vector<bool> is_packed{};
   std::uint64_t packed = 0;
   Report report{};
 };
@@ -85,7 +89,10 @@ class DeviceCrops : public ::testing::Test {
         made.indices.insert(made.indices.end(), numbers, numbers + indices.shape[0]);
         if (decode_on == DecodeOn::worker) continue;
         const auto* const packed = static_cast<const std::uint8_t*>(part["packed"].data);
-        for (std::size_t n = 0; n < indices.shape[0]; ++n) made.packed += packed[n];
+        for (std::size_t n = 0; n < indices.shape[0]; ++n) {
+          made.is_packed.push_back(packed[n] == 1);
+          made.packed += packed[n];
+        }
       }
     }
     made.report = pipeline.report();
@@ -102,6 +109,15 @@ class DeviceCrops : public ::testing::Test {
       EXPECT_GT(of_device.packed, records);
     else
       EXPECT_EQ(of_device.packed, 0U);
+  }
+
+  /// Writes records of coefficients without a corrupt one.
+  void write_coefficients() {
+    JpegRecoder recoder(std::make_shared<DecodeBudget>());
+    std::vector<Bytes> sound(jpegs_.size());
+    for (std::size_t n = 0; n < jpegs_.size(); ++n)
+      ASSERT_TRUE(recoder.store(jpegs_[n], sound[n]).is_ok());
+    testing::write_pictures(folder_ / "sound.lmdb", sound);
   }
 
   testing::TemporaryFolder folder_;
@@ -174,6 +190,54 @@ TEST_F(DeviceCrops, AreCountedAndTheirMemoryIsStated) {
             of_workers.report.memory.staging_bytes + options_.batch_size * 96 * 96 * 3);
 }
 
+// Each packed crop is smaller than an image, so the device makes all that it may make.
+TEST_F(DeviceCrops, AreAShareOfTheSamples) {
+  write_coefficients();
+  Recipe recipe = Recipe::train(96);
+  const DeviceRun of_workers = run(recipe, DecodeOn::worker, "sound.lmdb");
+  std::map<double, std::vector<bool>> chosen;
+  for (const double share : {0.0, 0.25, 0.3, 1.0}) {
+    recipe.device_share = share;
+    const DeviceRun made = run(recipe, DecodeOn::device, "sound.lmdb");
+    EXPECT_EQ(made.indices, of_workers.indices) << share;
+    EXPECT_TRUE(made.images == of_workers.images) << share;
+    std::uint64_t by_workers = 0;
+    for (const auto& [name, count] : made.report.decoders)
+      by_workers += name == by_device ? 0 : count;
+    EXPECT_EQ(made.packed, made.report.samples - by_workers) << share;
+    chosen[share] = made.is_packed;
+    // Batches of 7 samples, the last of each epoch of 24 has 3.
+    for (std::size_t begin = 0; begin < made.is_packed.size();) {
+      const std::size_t size = begin % records == 21 ? 3 : 7;
+      double packed = 0;
+      for (std::size_t n = begin; n < begin + size; ++n) packed += made.is_packed[n] ? 1 : 0;
+      EXPECT_LT(std::abs(packed - share * static_cast<double>(size)), 1) << share << ' ' << begin;
+      begin += size;
+    }
+  }
+  for (std::size_t position = 0; position < 2 * records; ++position) {
+    EXPECT_FALSE(chosen[0][position]);
+    EXPECT_EQ(chosen[0.25][position], position % 4 == 3);
+    EXPECT_EQ(chosen[0.3][position],
+              position % 10 == 3 || position % 10 == 6 || position % 10 == 9);
+    EXPECT_TRUE(chosen[1][position]);
+  }
+}
+
+TEST_F(DeviceCrops, AreTheSameShareOnEachRank) {
+  write_coefficients();
+  Recipe recipe = Recipe::train(96);
+  recipe.device_share = 0.5;
+  options_.batch_size = 4;
+  options_.epochs = 1;
+  for (unsigned rank = 0; rank < 2; ++rank) {
+    options_.ranks.this_process = {.rank = rank, .world = 2};
+    const std::vector<bool> packed = run(recipe, DecodeOn::device, "sound.lmdb").is_packed;
+    ASSERT_EQ(packed.size(), records / 2);
+    for (std::size_t n = 0; n < packed.size(); ++n) EXPECT_EQ(packed[n], n % 2 == 1) << rank;
+  }
+}
+
 TEST_F(DeviceCrops, NeedAConversionAndNoWorkOnPixels) {
   const auto message_of = [&](const Recipe& recipe) {
     try {
@@ -206,9 +270,42 @@ TEST_F(DeviceCrops, AreAKeyOfTheRecipe) {
   EXPECT_THAT(recipe.to_json(), Not(HasSubstr("decode_on")));
   recipe.decode_on = DecodeOn::device;
   EXPECT_THAT(recipe.to_json(), HasSubstr(R"("decode_on":"device")"));
+  EXPECT_THAT(recipe.to_json(), Not(HasSubstr("device_share")));
+  recipe.device_share = 0.75;
+  EXPECT_THAT(recipe.to_json(), HasSubstr(R"("decode_on":"device","device_share":0.75)"));
   EXPECT_EQ(Recipe::from_json(recipe.to_json()), recipe);
   EXPECT_EQ(image_transform(recipe)->fingerprint(),
             image_transform(Recipe::train(96))->fingerprint());
+}
+
+TEST_F(DeviceCrops, HaveTheCacheOfWorkersWithAnyShare) {
+  Recipe recipe = Recipe::eval(90);
+  const CacheablePrefix of_workers = image_transform(recipe)->cacheable_prefix();
+  recipe.decode_on = DecodeOn::device;
+  recipe.device_share = 0.5;
+  EXPECT_EQ(image_transform(recipe)->cacheable_prefix().fingerprint, of_workers.fingerprint);
+}
+
+TEST_F(DeviceCrops, AShareOutOfRangeIsRefused) {
+  const auto problem_of = [](const auto& check) {
+    try {
+      check();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  for (const auto& [value, said] : {std::pair{"1.5", "is 1.5, must lie in 0.0..1.0"},
+                                    {"-0.25", "is -0.25, must lie in 0.0..1.0"},
+                                    {"\"half\"", "is \"half\", must be a number"}})
+    EXPECT_EQ(problem_of([value = value] {
+                Recipe::from_json(std::string(R"({"device_share": )") + value + "}", "r.json");
+              }),
+              std::string("r.json: \"device_share\" ") + said);
+  Recipe recipe;
+  recipe.device_share = NAN;
+  EXPECT_EQ(problem_of([&] { image_transform(recipe); }),
+            "recipe: \"device_share\" is nan, must lie in 0.0..1.0");
 }
 
 }  // namespace

@@ -81,6 +81,13 @@ struct Recipe {
   /// doubtful, a worker makes it again. The sample gets the field
   ///     packed  uint8  scalar   1 if the device makes the image
   DecodeOn decode_on = DecodeOn::worker;
+  /// With `DecodeOn::device`: share of the images that the device may make, 0 to 1. It is an upper
+  /// bound: workers make the other images, and those that the device cannot make. A smaller share
+  /// leaves more of the device's time to the step. `millrace tune` searches the share. Positions in
+  /// the order decide which images these are. They are spread evenly: n consecutive samples have
+  /// n x `device_share` of them, to within one. Pixels and fingerprint do not depend on the share.
+  /// With `DecodeOn::worker` it has no effect.
+  double device_share = 1;
   /// Fields of a sample besides its images, made from fields of the record. The default is the
   /// label, if the records have one. Masks, boxes and keypoints move with the pixels.
   std::vector<Target> targets{{"label", StoredTarget{}}};
@@ -115,8 +122,9 @@ struct Recipe {
   ///              {"op": "random_horizontal_flip", "p": 0.5}]}
   ///     {"output": [224, 224], "ops": [{"op": "resize", "size": 256}, {"op": "center_crop"}]}
   /// "output" is [width, height]. "like" is "pillow-13" or "pillow-12". "resolution" is "exact" or
-  /// "reduced". "decode_on" is "worker" or "device". "interpolation", in "resize" and
-  /// "random_resized_crop", is "bilinear", "bicubic", "box", "hamming", "lanczos" or "nearest".
+  /// "reduced". "decode_on" is "worker" or "device". "device_share" is a number in 0 to 1.
+  /// "interpolation", in "resize" and "random_resized_crop", is "bilinear", "bicubic", "box",
+  /// "hamming", "lanczos" or "nearest".
   /// "on", in "random_horizontal_flip", is "worker" or "device". "targets" has an object for each
   /// field. Its key "is" states the kind of target: "mask", "boxes", "keypoints", "values" or
   /// "stored". Its other keys are the members of that kind's struct:
@@ -130,7 +138,8 @@ struct Recipe {
   /// "mix" has the members of `Mix`:
   ///     {"classes": 1000, "mixup": 0.2, "cutmix": 1, "cutmix_share": 0.5, "p": 1, "on": "worker"}
   /// A missing key has the default of `Recipe` or of the operation. `to_json` writes
-  /// "resolution", "decode_on", "targets", "views" and "images" only if they are not the default.
+  /// "resolution", "decode_on", "device_share", "targets", "views" and "images" only if they are
+  /// not the default.
   ///
   /// Throws `Error` (`invalid_argument`) for malformed JSON, an unknown key or operation, a value
   /// out of range, or operations that do not fit together. The message names the operation by its

@@ -88,6 +88,11 @@ void normalise_images(const SampleSpec& samples, Conversion& conversion) {
 /// Applies an options file, and warns where it may not fit. Returns its number of workers.
 unsigned apply_config(const std::string& path, BenchSettings& settings) {
   const LoadedOptions loaded = load_options(path);
+  if (settings.transform_of_share && !loaded.tuned_for.recipe.empty()) {
+    settings.transform = settings.transform_of_share(
+        Recipe::from_json(loaded.tuned_for.recipe, path + ": tuned_for.recipe").device_share);
+    settings.recipe = settings.transform->description();
+  }
   for (const std::string& difference : loaded.machine_differences)
     settings.warnings.push_back(
         fmt::format("{}: tuned on another machine: {}; `millrace tune` finds what is best here",
@@ -174,6 +179,13 @@ void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
       ->type_name("worker|device")
       ->default_str("worker")
       ->check(CLI::Validator(check_decode, ""));
+  command
+      .add_option("--decode-share", arguments.decode_share,
+                  "With --decode device: share of the images that the device may make, 0 to 1, "
+                  "spread evenly over each\nbatch; workers make the others")
+      ->type_name("SHARE")
+      ->default_str("1")
+      ->transform(between(0.0, 1.0));
   add_decode_limits(command, arguments.limits);
 }
 
@@ -203,7 +215,8 @@ void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments) {
   command
       .add_option(
           "--config", arguments.config,
-          "Defaults of the four options above, from a file that `millrace tune --out` wrote")
+          "Defaults of the four options above and of --decode-share, from a file that `millrace "
+          "tune --out` wrote")
       ->type_name("FILE.json")
       ->check(input_check());
 }
@@ -276,11 +289,24 @@ void check_converted(const SourceArguments& arguments, const BenchSettings& sett
                   "--convert bfloat16:nhwc");
 }
 
-BenchSettings source_settings(const SourceArguments& arguments) {
-  BenchSettings settings;
+/// Loads the recipe, with --decode and --decode-share.
+Recipe given_recipe(const SourceArguments& arguments) {
   Recipe recipe = load_recipe(arguments.recipe, arguments.size);
   if (arguments.decode)
     recipe.decode_on = *arguments.decode == "device" ? DecodeOn::device : DecodeOn::worker;
+  if (!arguments.decode_share) return recipe;
+  recipe.device_share = *arguments.decode_share;
+  if (recipe.decode_on != DecodeOn::device)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--decode-share {:g} is a share of images for the device, and workers "
+                            "make all images; add --decode device",
+                            *arguments.decode_share));
+  return recipe;
+}
+
+BenchSettings source_settings(const SourceArguments& arguments) {
+  BenchSettings settings;
+  const Recipe recipe = given_recipe(arguments);
   settings.device = open_bench_device(arguments.device, 1e9 * arguments.copy_gb_per_second);
   if (!arguments.convert.empty())
     settings.pipeline.conversion = parse_conversion(arguments.convert);
@@ -292,6 +318,12 @@ BenchSettings source_settings(const SourceArguments& arguments) {
     settings.transform = image_transform(fitted, arguments.limits);
     check_converted(arguments, settings);
     settings.recipe = fitted.to_json();
+    if (recipe.decode_on == DecodeOn::device && !arguments.decode_share)
+      settings.transform_of_share = [fitted, limits = arguments.limits](double share) {
+        Recipe shared = fitted;
+        shared.device_share = share;
+        return image_transform(shared, limits);
+      };
   }
   if (settings.pipeline.conversion)
     normalise_images(settings.transform->spec(), *settings.pipeline.conversion);

@@ -29,6 +29,8 @@ struct SourceArguments {
   std::string convert;
   /// "worker" or "device"; nullopt = as the recipe says.
   std::optional<std::string> decode;
+  /// `Recipe::device_share`; nullopt = as the recipe says.
+  std::optional<double> decode_share;
   DecodeLimits limits{};
   std::optional<std::size_t> index_bytes;
   std::size_t cache_bytes = 0;

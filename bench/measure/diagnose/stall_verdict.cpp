@@ -20,6 +20,9 @@ constexpr double no_speedup = 1.02;
 /// Workers count as short of cores if their share of time without a processor is above this.
 constexpr double short_of_cores = 0.25;
 
+/// The stage in which the device makes images is worth a remark from this share of its time on.
+constexpr double noticeable = 0.05;
+
 /// Returns the largest part of the epoch that `counts` accepts; the first part, compute, if it
 /// accepts none.
 template <typename Counts>
@@ -66,7 +69,25 @@ std::string limit_text(const Verdict& verdict) {
                      verdict.speedup_limit, verdict.next_bound);
 }
 
+/// Returns advice to leave fewer images to the device. Returns an empty text if the device takes
+/// little time for images.
+std::string share_advice(const Report& report) {
+  const StageReport* stage = device_stage(report);
+  if (stage == nullptr || stage->name != "crop" || stage->occupancy < noticeable) return {};
+  return fmt::format(
+      "The device makes images {} of its time (crop): a smaller device_share (--decode-share) "
+      "leaves more of it to the step; `millrace tune` finds the share.",
+      percent_text(stage->occupancy));
+}
+
+/// Whether the device is busier with images than the workers are.
+bool device_is_busier(const Report& report) {
+  return !share_advice(report).empty() &&
+         device_stage(report)->occupancy > report.worker_utilization;
+}
+
 std::string preparation_advice(const Report& report, const Verdict& verdict) {
+  if (device_is_busier(report)) return share_advice(report);
   const StageReport* stage = slowest_stage(report);
   const std::string what = stage == nullptr ? "the samples" : stage->name;
   const std::string slowest =
@@ -168,6 +189,8 @@ Verdict judge_stalls(const StallAccount& account, const StallContext& context) {
                   percent_text(part.share), percent_text(account.waiting()));
   if (account.unsure()) verdict.text += unsure_text(account);
   verdict.advice = advice(part.part, context, verdict);
+  const std::string share = share_advice(context.report);
+  if (part.part != EpochPart::preparation && !share.empty()) verdict.advice += ' ' + share;
   return verdict;
 }
 

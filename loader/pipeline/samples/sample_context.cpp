@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/samples/sample_context.h"
 
+#include <millrace/detail/sample_position.h>
+
 #include <algorithm>
 
 #include "base/exception_text.h"
 
 namespace millrace {
+
+std::uint64_t position_of(const Sample& sample) { return SampleContext::position_of(sample); }
 
 Sample SampleContext::begin(const SampleSpec& spec, std::span<const Tensor> fields,
                             std::span<std::uint64_t> stage_ns, std::uint64_t record,

@@ -54,6 +54,8 @@ class SampleContext {
   void share(const Shared& shared) { shared_ = shared; }
   /// Sets the memory of a packed field; null if the samples have none. Must outlive the context.
   void set_packed(PackedSample* packed) { packed_ = packed; }
+  /// Sets the position of the next samples in the order.
+  void set_position(std::uint64_t position) { position_ = position; }
 
   /// Makes the `Sample` object of a record in batch `batch`. The sample uses this context until the
   /// sample is destroyed. Its stage 0 began at `begin`.
@@ -62,6 +64,10 @@ class SampleContext {
                Clock::time_point begin);
   /// Stops the time of the sample's current stage, and returns the time at which it ended.
   static Clock::time_point finish(Sample& sample);
+  /// Returns the sample's position in the order; 0 outside of a pipeline.
+  static std::uint64_t position_of(const Sample& sample) {
+    return sample.context_ != nullptr ? sample.context_->position_ : 0;
+  }
   /// Adds the hint, the bytes written to `room_in_cache` and the recoded record to their caches.
   /// Call it after the sample is made.
   void store();
@@ -98,6 +104,7 @@ class SampleContext {
   PackedSample* packed_ = nullptr;
   std::uint64_t record_ = 0;
   std::uint64_t batch_ = 0;
+  std::uint64_t position_ = 0;
   /// Reusable memory for a hint that is read and one that is to be kept.
   std::vector<std::byte> read_hint_;
   std::vector<std::byte> kept_hint_;

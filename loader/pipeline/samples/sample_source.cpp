@@ -110,6 +110,7 @@ Record WorkerSource::read(SampleLane& lane, Clock::time_point begin) {
 SampleTask& WorkerSource::give(SampleLane& lane, const Record& record) {
   std::ranges::fill(lane.stage_ns, 0);
   if (lane.packed) lane.packed->make(lane.task->again);
+  lane.context.set_position(lane.task->position);
   if (lane.poison)
     lane.poison->fill(lane.fields, lane.task->position + (std::uint64_t{lane.bad} << 56));
   lane.subject.emplace(record, Random(maker_.seed_, lane.task->position), lane.context,

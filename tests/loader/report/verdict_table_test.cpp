@@ -126,7 +126,9 @@ const Row rows[] = {
      {},
      Bound::convert,
      "crop",
-     "95.0% of the time, 84.2% of it in crop"},
+     "95.0% of the time, 84.2% of it in crop\nThe step's kernels and crop share the device: let "
+     "workers make more of the samples (a smaller device_share), or all of them (decode_on = "
+     "worker)."},
     {"mixing",
      {.utilization = 0.3, .crop = 0.1, .mix = 0.5, .convert = 0.3, .stall = 0.6},
      {},

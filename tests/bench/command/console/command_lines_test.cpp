@@ -304,6 +304,10 @@ TEST_F(Files, WhatDoesNotGoTogether) {
     expect_refused(words, 1,
                    "--decode device leaves work on images to the device, which needs --convert");
   }
+  expect_refused({"bench", set_, "--decode-share", "1.5"}, 2, "not \"1.5\"");
+  expect_refused({"bench", set_, "--decode-share", "0.5"}, 1,
+                 "--decode-share 0.5 is a share of images for the device, and workers make all "
+                 "images; add --decode device");
   expect_refused({"bench", set_, "--step", "gemm:0"}, 2, "not \"gemm:0\"");
   expect_refused({"inspect", set_, "--record", "1"}, 1, "has 1 record");
   expect_refused({"inspect", set_, "--record", "18446744073709551615"}, 1, "has 1 record");

@@ -94,6 +94,28 @@ TEST(StallVerdict, WhereTheDatasetStaysCachedTheStallThatLastsIsNamedFirst) {
   EXPECT_THAT(only_fetch.advice, HasSubstr("first epoch's alone"));
 }
 
+TEST(StallVerdict, NamesTheShareOfTheDeviceThatMakesManyImages) {
+  StallContext context = context_of(2, 8);
+  const char* const said =
+      "The device makes images 30.0% of its time (crop): a smaller device_share";
+  EXPECT_THAT(judge_stalls(account_of(99, 0, 0, 0), context).advice,
+              Not(HasSubstr("device_share")));
+  context.report.stages.push_back({.name = "crop", .occupancy = 0.3, .on_device = true});
+  context.report.worker_utilization = 0.2;
+  for (const StallAccount& account : {account_of(99, 0, 0, 0), account_of(50, 50, 0, 0)})
+    EXPECT_THAT(judge_stalls(account, context).advice, HasSubstr(said));
+  const std::string waits = judge_stalls(account_of(40, 0, 60, 0), context).advice;
+  EXPECT_THAT(waits, HasSubstr(said));
+  EXPECT_THAT(waits, Not(HasSubstr("Take more workers")));
+
+  context.report.worker_utilization = 0.9;  // the workers have no time for more images
+  EXPECT_THAT(judge_stalls(account_of(40, 0, 60, 0), context).advice,
+              Not(HasSubstr("device_share")));
+  context.report.stages.back().occupancy = 0.01;
+  EXPECT_THAT(judge_stalls(account_of(99, 0, 0, 0), context).advice,
+              Not(HasSubstr("device_share")));
+}
+
 TEST(StallVerdict, SaysWhenItIsNotSure) {
   const PhaseTimes noisy{
       .step = {30, 30}, .ready_batch = {30, 30}, .copies = {30, 30}, .loader = {40, 100}};
