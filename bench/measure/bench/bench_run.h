@@ -28,6 +28,9 @@ struct BenchSettings {
   std::shared_ptr<const Transform> transform;
   /// The transform's recipe as a JSON object; empty if it is unknown.
   std::string recipe{};
+  /// Makes the transform with another share of images for the device (`Recipe::device_share`), for
+  /// `tune`. Empty = `tune` does not search the share.
+  std::function<std::shared_ptr<const Transform>(double share)> transform_of_share{};
   std::shared_ptr<const BenchDevice> device;
   /// With its runtime. `epochs` and `last_batch` are ignored.
   PipelineOptions pipeline{};

@@ -25,6 +25,13 @@ std::string recipe_in(const std::string& description) {
 
 }  // namespace
 
+std::shared_ptr<const Transform> fitted(const std::shared_ptr<const Transform>& transform,
+                                        const Dataset& dataset) {
+  check_there(transform != nullptr, "transform");
+  auto found = transform->fitted_to(dataset);
+  return found != nullptr ? found : transform;
+}
+
 BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset) {
   check_there(!needs_dataset || workload.dataset != nullptr, "dataset");
   check_there(workload.transform != nullptr, "transform");
@@ -33,8 +40,7 @@ BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset)
   settings.dataset = workload.dataset;
   settings.transform = workload.transform;
   if (workload.dataset != nullptr)
-    if (auto fitted = workload.transform->fitted_to(*workload.dataset))
-      settings.transform = std::move(fitted);
+    settings.transform = fitted(workload.transform, *workload.dataset);
   settings.recipe = recipe_in(settings.transform->description());
   settings.device = with_user_steps({workload.device, workload.stream, workload.poll});
   settings.user_step = workload.step;

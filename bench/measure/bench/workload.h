@@ -14,6 +14,11 @@ namespace millrace::cli {
 /// missing unless `needs_dataset`.
 BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset = true);
 
+/// Returns `Transform::fitted_to`, or the transform itself if that is null. Throws `Error`
+/// (`invalid_argument`) for a null transform.
+std::shared_ptr<const Transform> fitted(const std::shared_ptr<const Transform>& transform,
+                                        const Dataset& dataset);
+
 /// Checks of the options of a measurement. They throw `Error` (`invalid_argument`) with name, value
 /// and range. A count is at most 2^40.
 void check_option(const char* name, double value, double low, double high);

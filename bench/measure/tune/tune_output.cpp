@@ -18,7 +18,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr TuneVariable variables[] = {TuneVariable::workers, TuneVariable::prefetch,
-                                      TuneVariable::micro_batches, TuneVariable::batch_size};
+                                      TuneVariable::micro_batches, TuneVariable::batch_size,
+                                      TuneVariable::device_share};
+
+bool has(const TuneSetting& setting, TuneVariable variable) {
+  return variable != TuneVariable::device_share || setting.device_share.has_value();
+}
 
 std::string milliseconds(double value) { return fmt::format("{:.1f}", value); }
 
@@ -59,10 +64,11 @@ constexpr Column columns[] = {
 
 std::string phase_text(const TuneFindings& findings, const TunePhase& phase) {
   std::string held;
+  const TuneSetting& chosen = findings.points[phase.chosen].setting;
   for (const TuneVariable other : variables)
-    if (other != phase.variable)
+    if (other != phase.variable && has(chosen, other))
       held += fmt::format("{}{} {}", held.empty() ? "" : ", ", to_string(other),
-                          value_of(findings.points[phase.chosen].setting, other));
+                          value_text(chosen, other));
   std::string text = fmt::format("{} (with {})\n", to_string(phase.variable), held);
   const std::vector<std::vector<std::string>> table = table_of(findings, phase);
   for (std::size_t row = 0; row < table.size(); ++row) {
@@ -113,7 +119,9 @@ Json mean_json(Mean value) { return {{"mean", value.mean}, {"sd", value.sd}}; }
 Json setting_json(const TuneSetting& setting) {
   Json json;
   for (const TuneVariable variable : variables)
-    json[to_string(variable)] = value_of(setting, variable);
+    if (variable != TuneVariable::device_share)
+      json[to_string(variable)] = value_of(setting, variable);
+  if (setting.device_share) json[to_string(TuneVariable::device_share)] = *setting.device_share;
   return json;
 }
 
@@ -170,6 +178,7 @@ Json goal_json(const TuneGoal& goal) {
           {"max_workers", goal.max_workers},
           {"batch_size", goal.batch_size},
           {"tune_batch_size", goal.tune_batch_size},
+          {"tune_device_share", goal.tune_device_share},
           {"p99_ms", or_null(goal.p99_ms)},
           {"memory_bytes", or_null(goal.memory_bytes)},
           {"budget_seconds", goal.budget_seconds}};
@@ -183,7 +192,7 @@ std::vector<std::vector<std::string>> table_of(const TuneFindings& findings,
   for (const Column& column : columns) table.front().emplace_back(column.title);
   for (const std::size_t index : phase.points) {
     const TunePoint& point = findings.points[index];
-    table.push_back({std::to_string(value_of(point.setting, phase.variable))});
+    table.push_back({value_text(point.setting, phase.variable)});
     for (const Column& column : columns) table.back().push_back(column.cell(point));
   }
   return table;

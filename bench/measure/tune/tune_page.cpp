@@ -78,7 +78,7 @@ Chart sweep_chart(const TuneResult& result, const TunePhase& phase) {
 
 Section section_of(const TuneResult& result, const TunePhase& phase) {
   constexpr const char* titles[] = {"Throughput over workers", "Prefetch", "Micro-batches",
-                                    "Batch size"};
+                                    "Batch size", "Share of images for the device"};
   Section section{.title = titles[static_cast<std::size_t>(phase.variable)], .text = phase.why};
   Table table{.rows = table_of(result.findings, phase)};
   for (std::size_t row = 0; row < phase.points.size(); ++row)
@@ -120,6 +120,10 @@ std::vector<KeyNumber> key_numbers(const TuneResult& result) {
        .unit = "samples/s",
        .detail = fmt::format("± {:.1f}, {}", summary.samples_per_second.sd,
                              count_text(summary.runs, "run"))}};
+  if (chosen.device_share)
+    numbers.push_back({.name = "Device share",
+                       .value = value_text(chosen, TuneVariable::device_share),
+                       .detail = "of the images at most, made by the device"});
   if (summary.device_idle)
     numbers.push_back(
         {.name = "Device idle",

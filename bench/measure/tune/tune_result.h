@@ -18,8 +18,8 @@ namespace millrace::cli {
 /// The variables that the search chooses.
 using TuneSetting = measure::Setting;
 
-enum class TuneVariable { workers, prefetch, micro_batches, batch_size };
-/// Value of a variable in a setting.
+enum class TuneVariable { workers, prefetch, micro_batches, batch_size, device_share };
+/// Value of a variable in a setting; of `device_share` in percent.
 std::size_t value_of(const TuneSetting& setting, TuneVariable variable);
 
 /// One run of a setting: with its own pipeline, warmed up, then measured.
@@ -132,6 +132,8 @@ struct TuneGoal {
   std::size_t batch_size = 64;
   /// Whether to search the batch size. Setting one of the two limits below turns this on.
   bool tune_batch_size = false;
+  /// Whether to search the share of images that the device makes.
+  bool tune_device_share = false;
   std::optional<double> p99_ms{};
   std::optional<std::size_t> memory_bytes{};
   /// Upper bounds for the batch sizes to try, independent of the limits.

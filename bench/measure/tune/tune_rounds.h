@@ -19,9 +19,11 @@ class TuneRounds {
       : probe_(probe), run_seconds_(run_seconds) {}
 
   double run_seconds() const { return run_seconds_; }
-  /// Begins a new variable with a deadline, in seconds since the tune began.
-  void begin(double deadline) {
+  /// Begins a new variable with a deadline, in seconds since the tune began. `counts_fed`: see
+  /// `throughput_gain`.
+  void begin(double deadline, bool counts_fed = false) {
     deadline_ = deadline;
+    counts_fed_ = counts_fed;
     ran_out_of_time_ = false;
   }
   /// Whether a run was skipped since `begin` for lack of time.
@@ -74,7 +76,7 @@ class TuneRounds {
  private:
   bool run_one(std::size_t point);
   Gain gain(std::size_t first, std::size_t second) const {
-    return throughput_gain(runs(first), runs(second));
+    return throughput_gain(runs(first), runs(second), counts_fed_);
   }
 
   const TuneProbe& probe_;
@@ -83,6 +85,7 @@ class TuneRounds {
   std::optional<double> cost_;
   std::size_t round_ = 0;
   double deadline_ = 0;
+  bool counts_fed_ = false;
   bool ran_out_of_time_ = false;
   std::vector<TunePoint> points_;
 };

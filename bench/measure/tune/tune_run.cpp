@@ -75,6 +75,10 @@ class Measuring {
                                                  .local_world = ranks.local_world,
                                                  .kept_host_bytes = 0});
     }
+    if (setting.device_share && setting.device_share != device_share_) {
+      settings_.transform = settings_.transform_of_share(*setting.device_share);
+      device_share_ = setting.device_share;
+    }
     settings_.pipeline.batch_size = setting.batch_size;
     settings_.pipeline.slots.prefetch = setting.prefetch;
     settings_.pipeline.slots.micro_batches = setting.micro_batches;
@@ -119,6 +123,8 @@ class Measuring {
   BenchSettings settings_;
   const TuneGoal& goal_;
   const std::optional<std::size_t> resident_before_;
+  /// Share that `settings_.transform` was made with; nullopt = not made here.
+  std::optional<double> device_share_{};
   /// Time of one worker for one sample in the last run.
   double sample_seconds_ = 1e-3;
 };
@@ -135,6 +141,7 @@ TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal,
   result.seed = settings.pipeline.seed;
   result.device = settings.device->device()->name();
   result.goal = goal;
+  result.goal.tune_device_share = settings.transform_of_share != nullptr;
   const Topology topology = read_topology();
   result.machine = describe_machine(topology);
   // Limits batches to the dataset's size, because larger ones would only repeat records. Limits
@@ -147,6 +154,7 @@ TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal,
   Measuring measuring(settings, result.goal);
   // The first run warms up the page cache and the processor; its result does not count.
   TuneSetting first{.workers = goal.max_workers, .batch_size = goal.batch_size};
+  if (result.goal.tune_device_share) first.device_share = 1;
   const auto report_setting = [&](const TuneSetting& setting) {
     if (on_run) on_run(setting);
   };
@@ -159,6 +167,8 @@ TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal,
                                           return measuring.run(setting, seconds);
                                         },
                                     .elapsed = [&] { return seconds_since(begin); }});
+  if (const auto share = result.findings.chosen.device_share; share && !result.recipe.empty())
+    result.recipe = settings.transform_of_share(*share)->description();
   return result;
 }
 

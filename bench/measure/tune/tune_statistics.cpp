@@ -133,10 +133,11 @@ double Gain::noise() const {
   return standard_error * student_t(static_cast<double>(rounds - 1), 0.995);
 }
 
-Gain throughput_gain(std::span<const TuneRun> first, std::span<const TuneRun> second) {
+Gain throughput_gain(std::span<const TuneRun> first, std::span<const TuneRun> second,
+                     bool counts_fed) {
   Pairs pairs = pairs_of(first, second);
-  std::erase_if(pairs, [](const Pair& pair) {
-    return pair.first->device_idle == 0.0 && pair.second->device_idle == 0.0;
+  std::erase_if(pairs, [&](const Pair& pair) {
+    return !counts_fed && pair.first->device_idle == 0.0 && pair.second->device_idle == 0.0;
   });
   pairs = counting_pairs(pairs);
   Gain gain = gain_of(pairs, [](const TuneRun& run) { return run.samples_per_second; });

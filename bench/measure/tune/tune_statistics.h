@@ -54,8 +54,9 @@ struct Gain {
  private:
   double noise() const;
 };
-/// Gain in throughput. Rounds in which both fed the step are left out.
-Gain throughput_gain(std::span<const TuneRun> first, std::span<const TuneRun> second);
+/// Gain in throughput. Rounds in which both fed the step are left out unless `counts_fed`.
+Gain throughput_gain(std::span<const TuneRun> first, std::span<const TuneRun> second,
+                     bool counts_fed = false);
 /// Gain in 1 / (time to the first batch).
 Gain start_gain(std::span<const TuneRun> first, std::span<const TuneRun> second);
 

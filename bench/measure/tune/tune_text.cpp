@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "measure/text/text.h"
 #include "measure/tune/tune_statistics.h"
@@ -35,18 +36,21 @@ const char* knee_text(const TuneFindings& findings) {
 /// of the other values.
 std::string reason(const TuneFindings& findings, const TunePhase& phase) {
   const TunePoint& chosen = findings.points[phase.chosen];
-  const bool feeds = chosen.feeds == Feeds::yes;
+  const bool is_share = phase.variable == TuneVariable::device_share;
+  const bool feeds = chosen.feeds == Feeds::yes && !is_share;
+  const std::string value = value_text(chosen.setting, phase.variable);
   std::string text = phase.variable == TuneVariable::workers
                          ? count_text(chosen.setting.workers, "worker")
-                         : fmt::format("Prefetch {}", chosen.setting.prefetch);
+                         : (is_share ? "device_share " : "Prefetch ") + value;
   text += feeds ? ": the least that feeds the step, " + idle_text(chosen.summary)
           : is_told_apart(findings, phase.variable)
               ? ": the least that loses nothing, " + rate_text(chosen.summary)
-              : ": noise hides whether less is as good, " + rate_text(chosen.summary);
+          : is_share ? ": noise hides which share is best, " + rate_text(chosen.summary)
+                     : ": noise hides whether less is as good, " + rate_text(chosen.summary);
   for (const std::size_t index : phase.points) {
     const TunePoint& other = findings.points[index];
     if (index != phase.chosen)
-      text += fmt::format("; {}: {}", value_of(other.setting, phase.variable),
+      text += fmt::format("; {}: {}", value_text(other.setting, phase.variable),
                           feeds ? percent_text(other.summary.device_idle->mean)
                                 : mean_text(other.summary.samples_per_second));
   }
@@ -114,7 +118,8 @@ void warn(TuneFindings& findings) {
 }  // namespace
 
 const char* to_string(TuneVariable variable) {
-  constexpr const char* names[] = {"workers", "prefetch", "micro_batches", "batch_size"};
+  constexpr const char* names[] = {"workers", "prefetch", "micro_batches", "batch_size",
+                                   "device_share"};
   return names[static_cast<std::size_t>(variable)];
 }
 
@@ -129,9 +134,18 @@ const char* to_string(Feeds feeds) {
 }
 
 std::size_t value_of(const TuneSetting& setting, TuneVariable variable) {
+  const auto percent =
+      static_cast<std::size_t>(std::llround(100 * setting.device_share.value_or(1)));
   const std::size_t values[] = {setting.workers, setting.prefetch, setting.micro_batches,
-                                setting.batch_size};
+                                setting.batch_size, percent};
   return values[static_cast<std::size_t>(variable)];
+}
+
+std::string value_text(const TuneSetting& setting, TuneVariable variable) {
+  const std::size_t value = value_of(setting, variable);
+  return variable == TuneVariable::device_share
+             ? fmt::format("{:g}", static_cast<double>(value) / 100)
+             : std::to_string(value);
 }
 
 std::string mean_text(Mean value, int digits) {
@@ -139,9 +153,12 @@ std::string mean_text(Mean value, int digits) {
 }
 
 std::string setting_text(const TuneSetting& setting) {
-  return fmt::format("{}, prefetch {}, {}, batches of {}", count_text(setting.workers, "worker"),
-                     setting.prefetch, count_text(setting.micro_batches, "micro-batch"),
-                     setting.batch_size);
+  std::string text = fmt::format(
+      "{}, prefetch {}, {}, batches of {}", count_text(setting.workers, "worker"), setting.prefetch,
+      count_text(setting.micro_batches, "micro-batch"), setting.batch_size);
+  if (setting.device_share)
+    text += ", device_share " + value_text(setting, TuneVariable::device_share);
+  return text;
 }
 
 std::string limits_text(const TuneGoal& goal) {
@@ -178,7 +195,7 @@ void say_why(const TuneGoal& goal, TuneFindings& findings) {
   findings.why = findings.verdict;
   for (const std::string& warning : findings.warnings) findings.why += ' ' + warning;
   for (TunePhase& phase : findings.phases) {
-    if (phase.variable <= TuneVariable::prefetch) phase.why = reason(findings, phase);
+    if (phase.why.empty()) phase.why = reason(findings, phase);
     findings.why += ' ' + phase.why;
   }
 }

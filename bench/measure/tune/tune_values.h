@@ -15,6 +15,9 @@ using Values = std::vector<std::size_t>;
 constexpr std::size_t min_prefetch = 2;
 constexpr std::size_t ample_prefetch = 8;
 constexpr std::size_t max_micro_batches = 16;
+/// Shares of images for the device, in percent. The smallest is the cheapest: the device's time
+/// belongs to the step.
+inline const Values device_percents = {0, 25, 50, 75, 100};
 
 /// `least`, twice `least` ... below `most`, then `most`.
 inline Values doubling(std::size_t least, std::size_t most) {
@@ -42,6 +45,8 @@ inline TuneSetting changed(TuneSetting setting, TuneVariable variable, std::size
   if (variable == TuneVariable::prefetch) setting.prefetch = value;
   if (variable == TuneVariable::micro_batches) setting.micro_batches = value;
   if (variable == TuneVariable::batch_size) setting.batch_size = value;
+  if (variable == TuneVariable::device_share)
+    setting.device_share = static_cast<double>(value) / 100;
   setting.micro_batches = std::min(setting.micro_batches, setting.batch_size);
   return setting;
 }

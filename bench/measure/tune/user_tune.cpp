@@ -44,6 +44,10 @@ TuneResult tune(const Workload& workload, const TuneOptions& options) {
   goal.p99_ms = options.p99_ms;
   goal.memory_bytes = options.memory_bytes;
   goal.budget_seconds = options.budget.count();
+  if (options.transform_of_share)
+    settings.transform_of_share = [&](double share) {
+      return cli::fitted(options.transform_of_share(share), *settings.dataset);
+    };
   const double step_ms = cli::milliseconds(cli::measure_user_step(settings));
   // Without copies, the step shares the processors with the workers. Its time without workers is
   // then not a target.

@@ -121,6 +121,8 @@ struct Setting {
   std::size_t prefetch = 8;
   std::size_t micro_batches = 1;
   std::size_t batch_size = 64;
+  /// `Recipe::device_share`; nullopt = as in `Workload::transform`.
+  std::optional<double> device_share{};
 
   friend bool operator==(const Setting&, const Setting&) = default;
 };
@@ -139,6 +141,10 @@ struct TuneOptions {
   /// Limit for the memory of slots and scratch, in bytes. `tune` finds the largest batch size
   /// within the limit.
   std::optional<std::size_t> memory_bytes{};
+  /// Makes `Workload::transform` with another `Recipe::device_share`, 0 to 1. If it is set, `tune`
+  /// searches the share, for recipes with `DecodeOn::device`. Called on the calling thread; an
+  /// exception ends the search, which rethrows it. Empty = the share is not searched.
+  std::function<std::shared_ptr<const Transform>(double share)> transform_of_share{};
   /// Time limit for the whole search. The result names the settings that were left out.
   std::chrono::duration<double> budget = std::chrono::seconds(100);
   /// Called before each run of a setting. Empty = not called.
@@ -185,8 +191,9 @@ struct TuneResult {
   std::string page{};
 };
 
-/// Finds the smallest setting that serves the trainer. It searches the number of workers, then
-/// prefetch, micro-batches and, if asked for, the batch size.
+/// Finds the smallest setting that serves the trainer. It searches the number of workers, then, if
+/// asked for, the device's share of the images, prefetch, micro-batches and, if asked for, the
+/// batch size.
 /// - On a device that copies, the step's time does not depend on the workers. `tune` takes the
 ///   smallest setting that feeds the step: the device is idle for at most 2% of the time, with 95%
 ///   confidence.
@@ -194,6 +201,9 @@ struct TuneResult {
 ///   the step slower. `tune` takes the fewest workers whose throughput is, with statistical
 ///   certainty, at most 5% below the best. If the runs do not decide, the limit is 10%. Then `tune`
 ///   takes the smallest prefetch, with a limit of 5%.
+/// - Of the device's shares of images, 0 to 1 in quarters, it takes the smallest whose throughput
+///   is at most 5% below the best with these workers. If the step then still comes less often than
+///   alone, it also tries the shares with all workers, and then fewer.
 /// `workload.pipeline.runtime` is ignored. Throws the same errors as `bench`.
 TuneResult tune(const Workload& workload, const TuneOptions& options = {});
 

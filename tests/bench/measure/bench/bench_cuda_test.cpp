@@ -173,36 +173,50 @@ TEST_F(BenchOnCuda, ConvertsOnTheDevice) {
 }
 
 TEST_F(BenchOnCuda, DecodesOnTheDevice) {
-  const auto measured = [&](const char* device, const char* decode) {
-    return json_of(run_program({MILLRACE_ON_STAND_IN,
-                                "bench",
-                                dataset_.string(),
-                                "--size",
-                                "96",
-                                "--cache-bytes",
-                                "50MB",
-                                "--device",
-                                device,
-                                "--convert",
-                                "uint8:nhwc",
-                                "--decode",
-                                decode,
-                                "--batches",
-                                "9",
-                                "--warmup",
-                                "0",
-                                "--batch-size",
-                                "16",
-                                "--seed",
-                                "3",
-                                "--digest",
-                                "--json",
-                                "-"}));
+  const auto measured = [&](const char* device, const char* decode,
+                            const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {MILLRACE_ON_STAND_IN,
+                                          "bench",
+                                          dataset_.string(),
+                                          "--size",
+                                          "96",
+                                          "--cache-bytes",
+                                          "50MB",
+                                          "--device",
+                                          device,
+                                          "--convert",
+                                          "uint8:nhwc",
+                                          "--decode",
+                                          decode,
+                                          "--batches",
+                                          "9",
+                                          "--warmup",
+                                          "0",
+                                          "--batch-size",
+                                          "16",
+                                          "--seed",
+                                          "3",
+                                          "--digest",
+                                          "--json",
+                                          "-"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return json_of(run_program(arguments));
   };
   const Json on_device = measured("cuda:0", "device");
   EXPECT_EQ(on_device.at("digest"), measured("host", "device").at("digest"));
   EXPECT_GT(on_device.at("ways").at("device (coefficients)").get<int>(), 40);
   EXPECT_FALSE(measured("cuda:0", "worker").at("ways").contains("device (coefficients)"));
+
+  const Json by_workers = measured("cuda:0", "device", {"--decode-share", "0"});
+  EXPECT_EQ(by_workers.at("digest"), on_device.at("digest"));
+  EXPECT_FALSE(by_workers.at("ways").contains("device (coefficients)"));
+  const Json shared = measured("cuda:0", "device", {"--decode-share", "0.3"});
+  EXPECT_EQ(shared.at("digest"), on_device.at("digest"));
+  int samples = 0;
+  for (const auto& [way, count] : shared.at("ways").items()) samples += count.get<int>();
+  const int shares = shared.at("ways").at("device (coefficients)").get<int>();
+  EXPECT_GT(shares, 0);
+  EXPECT_LT(shares, samples / 2);
 }
 
 TEST_F(BenchOnCuda, TracesCopiesAndStepsOnOneClock) {

@@ -267,6 +267,26 @@ TEST(UserTune, TakesOneWorkerWhereThatIsEnough) {
   EXPECT_EQ(own.wrong, 0U);
 }
 
+TEST(UserTune, SearchesTheShareOfATransformThatHasOne) {
+  UserWorkload own;
+  std::vector<double> shares;
+  std::vector<measure::Setting> told;
+  measure::TuneOptions options{.max_workers = 1, .budget = std::chrono::milliseconds(500)};
+  options.transform_of_share = [&](double share) {
+    shares.push_back(share);
+    return own.transform;
+  };
+  options.on_run = [&](const measure::Setting& setting) { told.push_back(setting); };
+  const auto result = measure::tune(own.workload(host(false)), options);
+  ASSERT_TRUE(result.chosen.device_share.has_value());
+  EXPECT_THAT(shares, Contains(*result.chosen.device_share));
+  EXPECT_THAT(told, Each(Field(&measure::Setting::device_share, ::testing::Ne(std::nullopt))));
+  EXPECT_THAT(result.text, HasSubstr("device_share (with workers 1"));
+
+  options.transform_of_share = [](double) { return std::shared_ptr<const Transform>(); };
+  EXPECT_THROW(measure::tune(own.workload(host(false)), options), Error);
+}
+
 TEST(UserTune, SaysWhatItTriedAndGivesOptionsToSave) {
   UserWorkload own;
   std::vector<measure::Setting> told;

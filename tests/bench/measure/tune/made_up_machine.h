@@ -18,6 +18,8 @@ struct FakeMachine {
   std::function<double(const TuneSetting&)> rate = [](const TuneSetting& setting) {
     return 1000.0 * setting.workers;
   };
+  /// Samples per second of the step, if the loader's work on the device makes it slower.
+  std::function<double(const TuneSetting&)> slowed_step{};
   /// Relative standard deviation of a run's rate.
   double noise = 0.005;
   /// All rates rise and fall by this share, with a period of `drift_seconds`.
@@ -55,7 +57,13 @@ struct FakeMachine {
     return goal.step_ms > 0 ? static_cast<double>(goal.batch_size) * 1e3 / goal.step_ms : 1e300;
   }
   /// Samples per second of the trainer with a setting, without disturbances.
-  double worth(const TuneSetting& setting) const { return std::min(rate(setting), needed()); }
+  double worth(const TuneSetting& setting) const {
+    return std::min(rate(setting), step_rate(setting));
+  }
+  /// Samples per second of the step with a setting.
+  double step_rate(const TuneSetting& setting) const {
+    return slowed_step ? slowed_step(setting) : needed();
+  }
 
  private:
   double normal() { return normal_(random_); }
@@ -70,9 +78,10 @@ struct FakeMachine {
     TuneRun run;
     run.seconds = seconds;
     if (!tells_scratch) run.scratch_bytes.reset();
-    run.samples_per_second = std::min(made, needed());
+    const double taken = step_rate(setting);
+    run.samples_per_second = std::min(made, taken);
     run.batches = static_cast<std::uint64_t>(seconds * run.samples_per_second / samples) + 1;
-    if (goal.step_ms > 0) run.device_idle = std::max(0.0, 1 - made / needed());
+    if (goal.step_ms > 0) run.device_idle = std::max(0.0, 1 - made / taken);
     run.first_batch_ms =
         (first_batch ? first_batch(setting) : first_batch_ms) * (1 + 0.02 * normal());
     run.batch_ms.assign(run.batches, 1e3 * samples / run.samples_per_second);

@@ -147,6 +147,49 @@ TEST_F(Tune, JsonHasEveryRun) {
     EXPECT_TRUE(json.at("machine").contains(key)) << key;
 }
 
+TEST_F(Tune, SearchesTheShareOfTheDevice) {
+  const std::vector<std::string> on_device = {"--decode", "device", "--convert", "uint8:nhwc"};
+  std::vector<std::string> arguments = {"--batch-size", "4", "--budget-s", "1",
+                                        "--json",       "-", "--out",      config_.string()};
+  arguments.insert(arguments.end(), on_device.begin(), on_device.end());
+  const Result result = tune(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json.at("phases").at(1).at("variable"), "device_share");
+  const double share = json.at("chosen").at("device_share").get<double>();
+  EXPECT_EQ(json.at("recipe_program").value("device_share", 1.0), share);
+  EXPECT_EQ(Json::parse(load_options(config_).tuned_for.recipe).value("device_share", 1.0), share);
+  std::vector<std::string> with_file = {"--config", config_.string()};
+  with_file.insert(with_file.end(), on_device.begin(), on_device.end());
+  EXPECT_EQ(bench(with_file).err, "");
+
+  arguments.insert(arguments.end(), {"--decode-share", "0.5"});
+  const Result given = tune(arguments);
+  EXPECT_EQ(given.exit_code, 0) << given.err;
+  EXPECT_FALSE(Json::parse(given.out).at("chosen").contains("device_share"));
+  EXPECT_EQ(Json::parse(given.out).at("recipe_program").at("device_share"), 0.5);
+}
+
+TEST_F(Tune, TheBenchTakesTheShareOfTheFile) {
+  const auto share_of = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--config", config_.string(), "--decode", "device", "--convert",
+                             "uint8:nhwc", "--json", "-"});
+    const Result result = bench(more);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return Json::parse(result.out).at("options").at("recipe_program").value("device_share", 1.0);
+  };
+  write_config(R"({"format": 1, "options": {},
+                   "tuned_for": {"recipe": {"decode_on": "device", "device_share": 0.25}}})");
+  EXPECT_EQ(share_of({}), 0.25);
+  EXPECT_EQ(share_of({"--decode-share", "0.75"}), 0.75);
+  write_config(R"({"format": 1, "options": {}, "tuned_for": {"recipe": {"device_share": 2}}})");
+  const Result wrong =
+      bench({"--config", config_.string(), "--decode", "device", "--convert", "uint8:nhwc"});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr(config_.string() +
+                                   ": tuned_for.recipe: \"device_share\" is 2.0, must lie in"));
+}
+
 TEST_F(Tune, SearchesTheBatchSizeWithinLimits) {
   const Result result = tune({"--batch-size", "4", "--memory", "64K", "--p99-ms", "1000", "--json",
                               "-", "--budget-s", "1.5"});
