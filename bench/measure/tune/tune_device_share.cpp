@@ -2,6 +2,7 @@
 //
 // The search of the share of images that the device makes.
 #include <algorithm>
+#include <vector>
 
 #include "measure/tune/tune_searcher.h"
 #include "measure/tune/tune_statistics.h"
@@ -31,6 +32,7 @@ void TuneSearcher::search_device_share() {
       chosen_ = best;
       base_ = with_all;
       variable_ = TuneVariable::workers;
+      std::erase(findings_.not_told_apart, variable_);
       choose_workers();
       findings_.phases.front().points = tried();
       variable_ = TuneVariable::device_share;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "bench/measure/tune/made_up_machine.h"
 #include "measure/page/page.h"
@@ -103,6 +104,22 @@ TEST(TuneDeviceShare, NoisyMachinesGiveSettingsThatLoseLittle) {
     good += machine.worth(machine.tune().chosen) >= 0.9 * 1800 ? 1 : 0;
   }
   EXPECT_GE(good, 19);
+}
+
+// The workers are searched twice, and may be unclear in both searches.
+TEST(TuneDeviceShare, NamesEachUnclearVariableOnce) {
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    FakeMachine machine = machine_with(4, 0);
+    machine.seed = seed;
+    machine.noise = 0.6;
+    machine.goal.budget_seconds = 10;
+    machine.rate = [](const TuneSetting& setting) {
+      return share_of(setting) < 1 ? 4000 + 10.0 * setting.workers : 1000.0;
+    };
+    std::vector<TuneVariable> unclear = machine.tune().not_told_apart;
+    std::ranges::sort(unclear);
+    EXPECT_EQ(std::ranges::adjacent_find(unclear), unclear.end()) << seed;
+  }
 }
 
 TEST(TuneDeviceShare, IsNotSearchedUnlessAskedFor) {
