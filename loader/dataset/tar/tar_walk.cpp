@@ -150,11 +150,11 @@ void TarWalk::read_pax(std::string_view text, Extended& extended) const {
 
 bool TarWalk::next(TarMember& member) {
   Extended extended;
-  // Begin of the first of the member's headers, and whether one of extensions has been read.
+  // Offset of the member's first header. Headers of extensions may stand before its own header.
   std::uint64_t begin = 0;
-  bool is_extended = false;
+  bool has_extensions = false;
   for (;;) {
-    if (!is_extended && !pass_zeros()) {
+    if (!has_extensions && !pass_zeros()) {
       if (has_end_mark_ && !marked_)
         throw TarDamage("it ends without a tar's end mark: it was cut short");
       return false;
@@ -166,7 +166,7 @@ bool TarWalk::next(TarMember& member) {
     const Header header(block);
     if (!header.checksum_is_right()) damaged(at_, "is missing or damaged: its checksum is wrong");
     marked_ = false;
-    if (!is_extended) begin = at_;
+    if (!has_extensions) begin = at_;
     const char type = header.type();
     const std::optional<std::uint64_t> stored_bytes = header.bytes();
     if (!stored_bytes) damaged(at_, "has a damaged size");
@@ -197,7 +197,7 @@ bool TarWalk::next(TarMember& member) {
     }
     // At the end of a file, the padding of the last block may be missing.
     at_ = std::min(data + padded(bytes), end_);
-    is_extended = is_extension;
+    has_extensions = is_extension;
     if (is_extension) continue;
     if (is_regular && !member.path.ends_with('/')) {
       member.path = std::string(without_here(member.path));
