@@ -102,8 +102,8 @@ of the processors, none of them free) count only if fewer than three others are 
                  95% confidence (Student's t). Without a step, or if nothing feeds it: the knee, the
                  fewest that surely lose at most 5% of the best throughput.
   device share   With --decode device, unless --decode-share is given: 0, 0.25, 0.5, 0.75 or 1 of
-                 the images, made by the device. The smallest that surely loses nothing of the
-                 rate, since the device's time belongs to the step. If a step takes longer than
+                 the images, made by the device. The smallest that surely loses at most 5% of the
+                 best rate, since the device's time belongs to the step. If a step takes longer than
                  --step-ms, also with --max-workers; then the fewest workers for that share.
   prefetch       From 2 to 8: the smallest that still feeds the step, or surely loses no more.
   micro-batches  More than 1 only if throughput or the time to the first batch (by 10%) gain.

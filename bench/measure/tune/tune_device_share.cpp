@@ -32,7 +32,6 @@ void TuneSearcher::search_device_share() {
       chosen_ = best;
       base_ = with_all;
       variable_ = TuneVariable::workers;
-      std::erase(findings_.not_told_apart, variable_);
       choose_workers();
       findings_.phases.front().points = tried();
       variable_ = TuneVariable::device_share;
@@ -42,8 +41,8 @@ void TuneSearcher::search_device_share() {
   end();
 }
 
-/// Returns the first of the points that surely loses no throughput. If the chosen setting feeds the
-/// step and loses nothing, the returned one feeds it, too, if one of them is known to.
+/// Returns the first of the points that surely loses at most `tolerance` of the throughput. If the
+/// chosen setting feeds the step and is among those left, the first of them that feeds it, too.
 std::size_t TuneSearcher::race_shares(const Points& points) {
   TuneRounds::Race all = race(points, all_values_rounds);
   if (!all.clear && !rounds_.ran_out_of_time()) all = race(all.alive, best_values_rounds);

@@ -160,6 +160,7 @@ void TuneSearcher::search_workers() {
 }
 
 void TuneSearcher::choose_workers() {
+  std::erase(findings_.not_told_apart, TuneVariable::workers);
   const Values values = doubling(1, goal_.max_workers);
   std::optional<std::size_t> found;
   if (goal_.step_ms > 0) found = smallest_that_feeds(values);
@@ -226,6 +227,7 @@ void TuneSearcher::confirm_chosen() {
   }
   if (feeds_ && !rounds_.feeds(chosen_)) {
     variable_ = TuneVariable::workers;
+    std::erase(findings_.not_told_apart, variable_);
     base_ = changed(setting(chosen_), TuneVariable::prefetch, ample_prefetch);
     chosen_ = point_of(smallest_at_best_rate(doubling(1, goal_.max_workers)));
     findings_.phases.front().points = tried();
@@ -254,7 +256,8 @@ void TuneSearcher::compare_with_neighbours() {
   const TuneRounds::Race all = rounds_.race(rivals, pair_rounds, false);
   if (!all.clear) return;
   chosen_ = all.chosen;
-  findings_.not_told_apart.clear();
+  std::erase(findings_.not_told_apart, TuneVariable::workers);
+  std::erase(findings_.not_told_apart, TuneVariable::prefetch);
 }
 
 void TuneSearcher::update_phases() {

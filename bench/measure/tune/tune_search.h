@@ -9,9 +9,10 @@ namespace millrace::cli {
 /// or if no setting feeds it with certainty, it searches for the knee of throughput.
 /// - workers (with an ample prefetch): 1, 2, 4 ... `max_workers`, then bisection. The knee is the
 ///   fewest workers that lose at most `tolerance` of the best throughput with certainty.
-/// - the device's share of images, if asked for: the smallest of 0 to 1 in quarters that loses no
-///   throughput, or that feeds the step if the workers' setting does so without making steps
-///   slower. If steps come less often than alone, also with all workers, and then the fewest.
+/// - the device's share of images, if asked for: the smallest of 0 to 1 in quarters that loses at
+///   most `tolerance` of the best throughput with certainty, and that feeds the step if one of them
+///   does. If steps come less often than alone, it also tries the shares with `max_workers`, and
+///   then searches the fewest workers.
 /// - prefetch: from 2 up, the smallest that still feeds the step, or that loses no more with
 ///   certainty.
 /// - micro-batches: 1, 2, 4 ... while throughput or the time to the first batch gain with
