@@ -142,12 +142,16 @@ SCRIPT
     fail "the packages for arm64 could not be installed: see $work/apt.log"
   printf '=== arm64: build\n'
   there root chown -R trainer:trainer .
+  cat >"$project/build/arm64.cmake" <<'SETTINGS'
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_CROSSCOMPILING_EMULATOR /usr/bin/qemu-aarch64-static)
+SETTINGS
   there trainer env PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig \
-    cmake --preset release -B build/arm64 -DMILLRACE_WERROR=ON -DMILLRACE_TESTS=ON \
-    -DMILLRACE_BENCH=ON -DMILLRACE_EXAMPLES=OFF -DMILLRACE_CUDA=OFF \
-    -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
-    -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
-    -DCMAKE_CROSSCOMPILING_EMULATOR=/usr/bin/qemu-aarch64-static
+    cmake --preset release -B build/arm64 --toolchain build/arm64.cmake -DMILLRACE_WERROR=ON \
+    -DMILLRACE_TESTS=ON -DMILLRACE_BENCH=ON -DMILLRACE_EXAMPLES=OFF -DMILLRACE_CUDA=OFF
   there trainer cmake --build build/arm64 --target millrace "${arm64_tests[@]}"
   note "library, command and tests compile without warnings"
   [ -n "$tests" ] || return 0
