@@ -11,9 +11,9 @@
 #endif
 
 #include <hwy/highway.h>
+#include <millrace/detail/narrow-inl.h>
 
 #include "pixels/slope.h"
-#include "resample/narrow-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace millrace {

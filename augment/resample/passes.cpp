@@ -14,8 +14,7 @@
 #define HWY_TARGET_INCLUDE "resample/passes.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-
-#include "resample/narrow-inl.h"
+#include <millrace/detail/narrow-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace millrace {

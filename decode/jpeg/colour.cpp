@@ -15,6 +15,7 @@
 #define HWY_TARGET_INCLUDE "jpeg/colour.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include <millrace/detail/narrow-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace millrace::jpeg {
@@ -40,6 +41,7 @@ void convert_grey(const std::uint8_t* y, std::uint8_t* rgb, std::size_t width) {
 #else
 
 namespace hn = hwy::HWY_NAMESPACE;
+using millrace::HWY_NAMESPACE::narrowed_blocks;
 
 using D8 = hn::ScalableTag<std::uint8_t>;
 using D16 = hn::RepartitionToWide<hn::RebindToSigned<D8> >;
@@ -48,28 +50,28 @@ using V8 = hn::Vec<D8>;
 using V16 = hn::Vec<D16>;
 static_assert(hn::MaxLanes(D8()) <= row_slack);
 
-/// Returns the bytes at even or at odd places, widened to 16 bits.
-template <bool odd>
-HWY_INLINE V16 every_second(V8 bytes) {
-  const hn::RebindToUnsigned<D16> du16;
-  const auto both = hn::BitCast(du16, bytes);
-  if constexpr (odd) return hn::BitCast(D16(), hn::ShiftRight<8>(both));
-  return hn::BitCast(D16(), hn::And(both, hn::Set(du16, 0xFF)));
+/// Returns the lower or the upper half of each 16 bytes, widened to 16 bits.
+template <bool upper>
+HWY_INLINE V16 half_of(V8 bytes) {
+  const D8 d8;
+  return hn::BitCast(D16(), upper ? hn::InterleaveUpper(d8, bytes, hn::Zero(d8))
+                                  : hn::InterleaveLower(d8, bytes, hn::Zero(d8)));
 }
 
 struct Colours {
   V16 red, green, blue;
 };
 
-/// Returns the colours of every second pixel. The colour differences are doubled, so that factors
-/// up to 2 fit into 16 bits. The rounded products equal libjpeg's for all 256 differences.
-template <bool odd>
+/// Returns the colours of half of the pixels, before they are clamped. The colour differences are
+/// doubled, so that factors up to 2 fit into 16 bits. The rounded products equal libjpeg's for all
+/// 256 differences.
+template <bool upper>
 HWY_INLINE Colours colours_of(V8 y, V8 cb, V8 cr) {
   const D16 d16;
   const D32 d32;
-  const V16 light = every_second<odd>(y);
+  const V16 light = half_of<upper>(y);
   const auto twice_difference = [&](V8 chroma) HWY_ATTR {
-    const V16 value = hn::Sub(every_second<odd>(chroma), hn::Set(d16, 128));
+    const V16 value = hn::Sub(half_of<upper>(chroma), hn::Set(d16, 128));
     return hn::Add(value, value);
   };
   const V16 blue = twice_difference(cb);
@@ -85,15 +87,8 @@ HWY_INLINE Colours colours_of(V8 y, V8 cb, V8 cr) {
   };
   const V16 green = hn::ReorderDemote2To(d16, green_sum(hn::InterleaveLower(d16, blue, red)),
                                          green_sum(hn::InterleaveUpper(d16, blue, red)));
-  const auto sample = [&](V16 difference) HWY_ATTR {
-    return hn::Min(hn::Max(hn::Add(light, difference), hn::Zero(d16)), hn::Set(d16, 255));
-  };
-  return {sample(hn::MulFixedPoint15(red, hn::Set(d16, 22971))), sample(green),
-          sample(hn::MulFixedPoint15(blue, hn::Set(d16, 29033)))};
-}
-
-HWY_INLINE V8 joined(V16 even, V16 odd) {
-  return hn::BitCast(D8(), hn::Or(even, hn::ShiftLeft<8>(odd)));
+  return {hn::Add(light, hn::MulFixedPoint15(red, hn::Set(d16, 22971))), hn::Add(light, green),
+          hn::Add(light, hn::MulFixedPoint15(blue, hn::Set(d16, 29033)))};
 }
 
 void convert_ycc(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr,
@@ -103,10 +98,11 @@ void convert_ycc(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8
     const V8 light = hn::LoadU(d8, y + x);
     const V8 blue = hn::LoadU(d8, cb + x);
     const V8 red = hn::LoadU(d8, cr + x);
-    const Colours even = colours_of<false>(light, blue, red);
-    const Colours odd = colours_of<true>(light, blue, red);
-    hn::StoreInterleaved3(joined(even.red, odd.red), joined(even.green, odd.green),
-                          joined(even.blue, odd.blue), d8, rgb + 3 * x);
+    const Colours lower = colours_of<false>(light, blue, red);
+    const Colours upper = colours_of<true>(light, blue, red);
+    hn::StoreInterleaved3(narrowed_blocks(d8, lower.red, upper.red),
+                          narrowed_blocks(d8, lower.green, upper.green),
+                          narrowed_blocks(d8, lower.blue, upper.blue), d8, rgb + 3 * x);
   }
 }
 

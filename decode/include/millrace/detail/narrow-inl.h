@@ -2,12 +2,13 @@
 //
 // Converts 16-bit numbers to bytes within the 16-byte blocks of a vector. Sources that Highway
 // compiles for each instruction set include this file once for each. The vector's size selects the
-// code, never the instruction set's name, because newer versions of Highway have more names.
-#if defined(MILLRACE_RESAMPLE_NARROW_INL_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef MILLRACE_RESAMPLE_NARROW_INL_H
-#undef MILLRACE_RESAMPLE_NARROW_INL_H
+// code, never the instruction set's name, because newer versions of Highway have more names. For
+// millrace's own folders; not installed.
+#if defined(MILLRACE_DETAIL_NARROW_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef MILLRACE_DETAIL_NARROW_INL_H
+#undef MILLRACE_DETAIL_NARROW_INL_H
 #else
-#define MILLRACE_RESAMPLE_NARROW_INL_H
+#define MILLRACE_DETAIL_NARROW_INL_H
 #endif
 
 #include <hwy/highway.h>
