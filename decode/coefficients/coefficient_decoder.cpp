@@ -8,7 +8,6 @@
 
 #include "codec/limits.h"
 #include "coefficients/expansion_check.h"
-#include "jpeg/avx512.h"
 #include "jpeg/jpeg_info.h"
 
 namespace millrace {
@@ -104,7 +103,7 @@ std::uint8_t* CoefficientDecoder::begin(const Region& region, int reduction, int
 template <typename Made>
 Status CoefficientDecoder::make_rows(int reduction, const Made& made) {
   const jpeg::McuWindow& window = pixels_.window();
-  const bool from_bytes = reduction == 1 && jpeg::has_vbmi2();
+  const bool from_bytes = reduction == 1 && coefficients::tile_transform().run != nullptr;
   if (from_bytes)
     set_steps();
   else

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "coefficients/expand_vbmi2.h"
+#include "coefficients/look_ups.h"
 #include "coefficients/tile.h"
 #include "jpeg/avx512.h"
 
@@ -24,6 +25,7 @@ namespace {
 std::size_t expand(const std::uint8_t* tile, const TileBlocks& blocks) {
   return expand_tile_plain(tile, blocks);
 }
+std::size_t expand_bytes(const std::uint8_t*, TileBytes&) { return 0; }
 
 #else
 
@@ -32,116 +34,147 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D8 = hn::FixedTag<std::uint8_t, 16>;
 using Half8 = hn::FixedTag<std::uint8_t, 8>;
 constexpr std::size_t lanes = 16;
-/// The shuffle index that makes a byte 0.
-constexpr std::uint8_t none = 0x80;
-
 /// For each mask of 8 bits: the shuffle that moves the first bytes of a vector to the set bits.
 constexpr auto spreads = [] {
   std::array<std::array<std::uint8_t, 8>, 256> all{};
   for (std::size_t bits = 0; bits < all.size(); ++bits) {
     std::uint8_t next = 0;
     for (std::size_t bit = 0; bit < 8; ++bit)
-      all[bits][bit] = (bits >> bit & 1) != 0 ? next++ : none;
+      all[bits][bit] = (bits >> bit & 1) != 0 ? next++ : no_byte;
   }
   return all;
 }();
 
-/// Shuffles that move 16 coefficients from the zigzag order to two rows of a block.
-struct RowLookUps {
-  alignas(16) std::uint8_t places[4][block_values / lanes][lanes];
-};
-constexpr RowLookUps row_look_ups = [] {
-  RowLookUps look_ups{};
-  for (auto& of_pair : look_ups.places)
-    for (auto& of_part : of_pair)
-      for (std::uint8_t& place : of_part) place = none;
-  for (std::size_t n = 0; n < block_values; ++n) {
-    const std::size_t place = zigzag_places[n];
-    look_ups.places[place / lanes][n / lanes][place % lanes] = static_cast<std::uint8_t>(n % lanes);
-  }
-  return look_ups;
-}();
-
-/// Widens all nibbles to bytes. An escaped nibble becomes `wide_byte`.
-HWY_INLINE void widen_nibbles(const std::uint8_t* nibbles, const std::uint8_t* end,
-                              std::uint8_t* to) {
+/// Moves the next values to the places that the mask's bits name.
+HWY_INLINE void spread(std::uint64_t mask, const std::uint8_t* next, std::uint8_t* to) {
+  // Byte n is the number of set bits in the bytes before byte n.
+  std::uint64_t before = mask - (mask >> 1 & 0x5555555555555555U);
+  before = (before & 0x3333333333333333U) + (before >> 2 & 0x3333333333333333U);
+  before = ((before + (before >> 4)) & 0x0F0F0F0F0F0F0F0FU) * 0x0101010101010100U;
   const D8 d8;
-  alignas(16) constexpr std::uint8_t values[lanes] = {
-      wide_byte, 1, 2, 3, 4, 5, 6, 7, 0xF8, 0xF9, 0xFA, 0xFB, 0xFC, 0xFD, 0xFE, 0xFF};
-  const auto table = hn::Load(d8, values);
-  const auto low_bits = hn::Set(d8, 15);
-  for (; nibbles < end; nibbles += lanes, to += 2 * lanes) {
-    const auto both = hn::LoadU(d8, nibbles);
-    const auto low = hn::TableLookupBytes(table, hn::And(both, low_bits));
-    const auto high = hn::TableLookupBytes(table, hn::ShiftRight<4>(both));
-    hn::StoreU(hn::InterleaveLower(d8, low, high), d8, to);
-    hn::StoreU(hn::InterleaveUpper(d8, low, high), d8, to + lanes);
+  const Half8 half;
+  alignas(16) constexpr std::uint8_t upper_half[lanes] = {0, 0, 0, 0, 0, 0, 0, 0,
+                                                          8, 8, 8, 8, 8, 8, 8, 8};
+  const auto offsets = hn::Load(d8, upper_half);
+  for (std::size_t bit = 0; bit < block_values; bit += lanes) {
+    const auto values = hn::Combine(d8, hn::LoadU(half, next + (before >> (bit + 8) & 0xFF)),
+                                    hn::LoadU(half, next + (before >> bit & 0xFF)));
+    const auto places = hn::Combine(d8, hn::LoadU(half, spreads[mask >> (bit + 8) & 0xFF].data()),
+                                    hn::LoadU(half, spreads[mask >> bit & 0xFF].data()));
+    hn::Store(hn::TableLookupBytesOr0(values, hn::Or(places, offsets)), d8, to + bit);
   }
 }
 
-/// Stores a block's coefficients from bytes in the zigzag order. Only the first `parts` vectors of
-/// these bytes have coefficients.
-HWY_INLINE void store_rows(const std::uint8_t* zigzag, std::size_t parts, std::int16_t* block) {
+/// Shuffles that make two rows of a block.
+constexpr auto row_look_ups = [] {
+  std::array<LookUps<4>, 4> all{};
+  for (std::size_t pair = 0; pair < all.size(); ++pair) {
+    std::array<std::size_t, look_up_bytes> places{};
+    for (std::size_t n = 0; n < places.size(); ++n) places[n] = pair * look_up_bytes + n;
+    all[pair] = look_ups_of<4>(places);
+  }
+  return all;
+}();
+
+/// Stores a block's coefficients of one byte, and 0 as its DC coefficient.
+HWY_INLINE void store_rows(const std::uint8_t* bytes, std::int16_t* block) {
   const D8 d8;
   const hn::FixedTag<std::int16_t, 8> d16;
   const hn::FixedTag<std::int8_t, 8> half;
-  for (std::size_t pair = 0; pair < 4; ++pair, block += 2 * jpeg::BlockGroup::row_values) {
+  for (const LookUps<4>& look_ups : row_look_ups) {
     auto rows = hn::Zero(d8);
-    for (std::size_t part = 0; part < parts; ++part)
-      rows = hn::Or(rows, hn::TableLookupBytesOr0(hn::Load(d8, zigzag + part * lanes),
-                                                  hn::Load(d8, row_look_ups.places[pair][part])));
-    const auto bytes = hn::BitCast(hn::FixedTag<std::int8_t, lanes>(), rows);
-    hn::StoreU(hn::PromoteTo(d16, hn::LowerHalf(half, bytes)), d16, block);
-    hn::StoreU(hn::PromoteTo(d16, hn::UpperHalf(half, bytes)), d16,
-               block + jpeg::BlockGroup::row_values);
+    for (std::size_t part = 0; part < 4; ++part)
+      rows = hn::Or(rows, hn::TableLookupBytesOr0(hn::Load(d8, bytes + part * lanes),
+                                                  hn::Load(d8, look_ups.places[part])));
+    const auto values = hn::BitCast(hn::FixedTag<std::int8_t, lanes>(), rows);
+    hn::StoreU(hn::PromoteTo(d16, hn::LowerHalf(half, values)), d16, block);
+    block += jpeg::BlockGroup::row_values;
+    hn::StoreU(hn::PromoteTo(d16, hn::UpperHalf(half, values)), d16, block);
+    block += jpeg::BlockGroup::row_values;
   }
 }
 
-std::size_t expand(const std::uint8_t* tile, const TileBlocks& blocks) {
+/// Widens the tile's nibbles to bytes, and replaces escaped ones by their bytes. Returns the end of
+/// the escapes.
+HWY_INLINE const std::uint8_t* widen_nibbles(const TileParts& parts, std::uint8_t* values,
+                                             bool& any_wide) {
+  const D8 d8;
+  alignas(16) constexpr std::uint8_t values_of[lanes] = {
+      wide_byte, 1, 2, 3, 4, 5, 6, 7, 0xF8, 0xF9, 0xFA, 0xFB, 0xFC, 0xFD, 0xFE, 0xFF};
+  const auto table = hn::Load(d8, values_of);
+  const auto low_bits = hn::Set(d8, 15);
+  const auto escaped = hn::Set(d8, wide_byte);
+  auto wide = hn::Zero(d8);
+  const std::uint8_t* escape = parts.escapes;
+  for (std::size_t at = 0; at < parts.value_count; at += 4 * lanes) {
+    hn::Vec<D8> bytes[4];
+    for (std::size_t n = 0; n < 4; n += 2) {
+      const auto both = hn::LoadU(d8, parts.nibbles + (at + n * lanes) / 2);
+      const auto low = hn::TableLookupBytes(table, hn::And(both, low_bits));
+      const auto high = hn::TableLookupBytes(table, hn::ShiftRight<4>(both));
+      bytes[n] = hn::InterleaveLower(d8, low, high);
+      bytes[n + 1] = hn::InterleaveUpper(d8, low, high);
+    }
+    std::uint8_t bits[sizeof(std::uint64_t)];
+    for (std::size_t n = 0; n < 4; ++n)
+      hn::StoreMaskBits(d8, hn::Eq(bytes[n], escaped), bits + n * lanes / 8);
+    auto escapes = load<std::uint64_t>(bits);
+    if (parts.value_count - at < 4 * lanes)
+      escapes &= (std::uint64_t{1} << (parts.value_count - at)) - 1;
+    alignas(16) std::uint8_t own[4 * lanes];
+    spread(escapes, escape, own);
+    escape += std::popcount(escapes);
+    for (std::size_t n = 0; n < 4; ++n) {
+      const auto of_escapes = hn::Load(d8, own + n * lanes);
+      wide = hn::Or(wide, hn::VecFromMask(d8, hn::Eq(of_escapes, escaped)));
+      hn::StoreU(hn::IfThenElse(hn::Eq(bytes[n], escaped), of_escapes, bytes[n]), d8,
+                 values + at + n * lanes);
+    }
+  }
+  any_wide = !hn::AllTrue(d8, hn::Eq(wide, hn::Zero(d8)));
+  return escape;
+}
+
+/// Returns a bit for each byte of a block: whether its coefficient has two bytes.
+HWY_INLINE std::uint64_t wide_bits(const std::uint8_t* bytes) {
+  const D8 d8;
+  std::uint8_t bits[sizeof(std::uint64_t)];
+  for (std::size_t at = 0; at < block_values; at += lanes)
+    hn::StoreMaskBits(d8, hn::Eq(hn::Load(d8, bytes + at), hn::Set(d8, wide_byte)), bits + at / 8);
+  return load<std::uint64_t>(bits);
+}
+
+std::size_t expand_bytes(const std::uint8_t* tile, TileBytes& bytes) {
   TileParts parts;
   if (!parts.read(tile)) return 0;
-  alignas(16) std::uint8_t values[tile_blocks * block_values + 2 * lanes];
-  widen_nibbles(parts.nibbles, parts.escapes, values);
-  std::int16_t* wide[tile_blocks * (block_values - 1)];
+  alignas(16) std::uint8_t values[tile_blocks * block_values + lanes];
+  bool any_wide = false;
+  bytes.wide_values = widen_nibbles(parts, values, any_wide);
+  bytes.stored = parts.masks;
+  bytes.wide = {};
   std::size_t wide_count = 0;
   const std::uint8_t* next = values;
-  const std::uint8_t* escape = parts.escapes;
-  const D8 d8;
-  const Half8 half;
-  for (std::size_t block = 0; block < blocks.size(); ++block) {
-    // Byte n is the coefficient at zigzag index n. Byte 0, the DC coefficient, stays 0 here.
-    alignas(16) std::uint8_t zigzag[block_values + lanes];
-    const std::uint64_t mask = parts.masks[block];
-    const auto bytes = (static_cast<std::size_t>(std::bit_width(mask)) + 7) / 8;
-    for (std::size_t at = 0; at <= bytes * 8; at += lanes) hn::Store(hn::Zero(d8), d8, zigzag + at);
-    for (std::size_t byte = 0; byte < bytes; ++byte) {
-      const std::size_t bits = mask >> 8 * byte & 0xFF;
-      hn::StoreU(
-          hn::TableLookupBytesOr0(hn::LoadU(half, next), hn::LoadU(half, spreads[bits].data())),
-          half, zigzag + 1 + 8 * byte);
-      next += std::popcount(bits);
+  for (std::size_t block = 0; block < tile_blocks; ++block) {
+    std::uint8_t* const to = bytes.values[block].data();
+    spread(parts.masks[block], next, to);
+    next += std::popcount(parts.masks[block]);
+    if (any_wide) {
+      bytes.wide[block] = wide_bits(to);
+      wide_count += static_cast<std::size_t>(std::popcount(bytes.wide[block]));
     }
-    const std::size_t used = bytes / 2 + 1;
-    for (std::size_t part = 0; part < used && part < block_values / lanes; ++part) {
-      std::uint8_t* const from = zigzag + part * lanes;
-      const auto is_escaped = hn::Eq(hn::Load(d8, from), hn::Set(d8, wide_byte));
-      if (hn::AllFalse(d8, is_escaped)) continue;
-      std::uint8_t escaped[8] = {};
-      hn::StoreMaskBits(d8, is_escaped, escaped);
-      for (auto left = load<std::uint16_t>(escaped); left != 0;
-           left = static_cast<std::uint16_t>(left & (left - 1))) {
-        const auto n = static_cast<std::size_t>(std::countr_zero(left));
-        if (*escape == wide_byte)
-          wide[wide_count++] = blocks[block] + jpeg::zigzag_offsets[part * lanes + n];
-        from[n] = *escape++;
-      }
-    }
-    store_rows(zigzag, std::min(used, block_values / lanes), blocks[block]);
   }
-  for (std::size_t n = 0; n < wide_count; ++n, escape += sizeof(std::int16_t))
-    *wide[n] = load<std::int16_t>(escape);
-  parts.put_dc(blocks);
-  return static_cast<std::size_t>(escape - tile);
+  for (unsigned block = 0; block < tile_blocks; ++block) bytes.dc[block] = parts.dc_of(block);
+  return static_cast<std::size_t>(bytes.wide_values - tile) + wide_count * sizeof(std::int16_t);
+}
+
+std::size_t expand(const std::uint8_t* tile, const TileBlocks& blocks) {
+  TileBytes bytes;
+  const std::size_t size = expand_bytes(tile, bytes);
+  if (size == 0) return 0;
+  for (std::size_t block = 0; block < blocks.size(); ++block)
+    store_rows(bytes.values[block].data(), blocks[block]);
+  bytes.put_wide_and_dc(blocks);
+  return size;
 }
 
 #endif
@@ -155,6 +188,11 @@ HWY_AFTER_NAMESPACE();
 namespace millrace::coefficients {
 
 HWY_EXPORT(expand);
+HWY_EXPORT(expand_bytes);
+
+BytesExpansion bytes_expansion() {
+  return jpeg::has_vbmi2() ? expand_to_bytes_vbmi2 : &HWY_DYNAMIC_DISPATCH(expand_bytes);
+}
 
 std::size_t expand_tile(const std::uint8_t* tile, const TileBlocks& blocks) {
   if (jpeg::has_vbmi2()) return expand_tile_vbmi2(tile, blocks);

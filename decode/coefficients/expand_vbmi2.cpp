@@ -88,7 +88,7 @@ MILLRACE_VBMI2 inline __m128i dc_of(const TileParts& parts) {
 
 }  // namespace
 
-MILLRACE_VBMI2 std::size_t expand_to_bytes(const std::uint8_t* tile, TileBytes& bytes) {
+MILLRACE_VBMI2 std::size_t expand_to_bytes_vbmi2(const std::uint8_t* tile, TileBytes& bytes) {
   TileParts parts;
   if (!parts.read(tile)) return 0;
   const __m512i places = _mm512_load_si512(nibble_bytes.data());
@@ -113,9 +113,7 @@ MILLRACE_VBMI2 std::size_t expand_to_bytes(const std::uint8_t* tile, TileBytes& 
     any_wide |= bytes.wide[block];
     _mm512_store_si512(bytes.values[block].data(), made);
   }
-  for (std::size_t group = 0; group < bytes.stored.size(); ++group)
-    bytes.stored[group] = parts.masks[4 * group] | parts.masks[4 * group + 1] |
-                          parts.masks[4 * group + 2] | parts.masks[4 * group + 3];
+  bytes.stored = parts.masks;
   _mm_store_si128(reinterpret_cast<__m128i*>(bytes.dc.data()), dc_of(parts));
   bytes.wide_values = escape;
   if (any_wide != 0)
@@ -126,20 +124,13 @@ MILLRACE_VBMI2 std::size_t expand_to_bytes(const std::uint8_t* tile, TileBytes& 
 
 MILLRACE_VBMI2 std::size_t expand_tile_vbmi2(const std::uint8_t* tile, const TileBlocks& blocks) {
   TileBytes bytes;
-  const std::size_t size = expand_to_bytes(tile, bytes);
+  const std::size_t size = expand_to_bytes_vbmi2(tile, bytes);
   if (size == 0) return 0;
   const __m512i rows = _mm512_load_si512(row_places.data());
-  const std::uint8_t* value = bytes.wide_values;
-  for (std::size_t block = 0; block < blocks.size(); ++block) {
+  for (std::size_t block = 0; block < blocks.size(); ++block)
     store_rows(_mm512_permutexvar_epi8(rows, _mm512_load_si512(bytes.values[block].data())),
                blocks[block]);
-    for (std::uint64_t left = bytes.wide[block]; left != 0; left &= left - 1) {
-      const auto n = static_cast<std::size_t>(std::countr_zero(left)) + 1;
-      blocks[block][jpeg::zigzag_offsets[n]] = load<std::int16_t>(value);
-      value += sizeof(std::int16_t);
-    }
-    *blocks[block] = bytes.dc[block];
-  }
+  bytes.put_wide_and_dc(blocks);
   return size;
 }
 
@@ -149,7 +140,7 @@ MILLRACE_VBMI2 std::size_t expand_tile_vbmi2(const std::uint8_t* tile, const Til
 
 namespace millrace::coefficients {
 
-std::size_t expand_to_bytes(const std::uint8_t*, TileBytes&) { return 0; }
+std::size_t expand_to_bytes_vbmi2(const std::uint8_t*, TileBytes&) { return 0; }
 std::size_t expand_tile_vbmi2(const std::uint8_t*, const TileBlocks&) { return 0; }
 
 }  // namespace millrace::coefficients

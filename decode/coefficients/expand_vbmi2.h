@@ -11,9 +11,8 @@
 
 namespace millrace::coefficients {
 
-/// Expands a tile into `bytes`. Returns the size of the tile in bytes. For a corrupt tile, returns
-/// 0 and leaves `bytes` unspecified. `readable_tile_bytes` bytes from `tile` on must be readable.
-std::size_t expand_to_bytes(const std::uint8_t* tile, TileBytes& bytes);
+/// A `BytesExpansion`.
+std::size_t expand_to_bytes_vbmi2(const std::uint8_t* tile, TileBytes& bytes);
 
 /// Does what `expand_tile` does.
 std::size_t expand_tile_vbmi2(const std::uint8_t* tile, const TileBlocks& blocks);

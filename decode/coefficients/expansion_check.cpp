@@ -6,10 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "coefficients/expand_vbmi2.h"
-#include "coefficients/samples_vnni.h"
+#include "coefficients/samples.h"
 #include "coefficients/tile.h"
-#include "jpeg/avx512.h"
 #include "jpeg/idct.h"
 
 namespace millrace::coefficients {
@@ -59,7 +57,8 @@ bool works_rightly() {
       if (read != bytes || expand_tile_plain(tile.data(), plain.blocks()) != bytes) return false;
       for (std::size_t n = 0; n < made.groups.size(); ++n)
         if (made.groups[n].values != plain.groups[n].values) return false;
-      if (is_small && jpeg::has_vbmi2() && !transforms_as_plainly(tile.data(), steps)) return false;
+      if (is_small && tile_transform().run != nullptr && !transforms_as_plainly(tile.data(), steps))
+        return false;
     }
   return true;
 }
@@ -74,8 +73,9 @@ bool transforms_as_plainly(const std::uint8_t* tile,
   TileBytes bytes;
   StepsOfBytes steps_of_bytes;
   steps_of_bytes.set(steps);
-  const std::size_t read = expand_to_bytes(tile, bytes);
-  transform_tile(bytes, 0, 2, steps_of_bytes, made.data(), stride);
+  const TileTransform transform = tile_transform();
+  const std::size_t read = transform.expand(tile, bytes);
+  transform.run(bytes, 0, 2, steps_of_bytes, made.data(), stride);
 
   Samples plain{};
   TileGroups groups;

@@ -17,8 +17,8 @@ namespace millrace::coefficients {
 extern VectorCode expansion;
 
 /// Returns whether the samples that are made directly from a tile equal those of plain code. Call
-/// it only if `jpeg::has_vbmi2()`. Each magnitude times its step must be at most 350, so that no
-/// sum exceeds 16 bits.
+/// it only if there is a `tile_transform()`. Each magnitude times its step must be at most 350, so
+/// that no sum exceeds 16 bits.
 bool transforms_as_plainly(const std::uint8_t* tile,
                            const std::array<std::uint16_t, block_values>& steps);
 

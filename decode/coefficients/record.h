@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "coefficients/samples_vnni.h"
+#include "coefficients/samples.h"
 #include "coefficients/tile.h"
 #include "jpeg/coefficients.h"
 #include "jpeg/frame.h"
@@ -71,8 +71,8 @@ class RecordReader {
   /// false if the row is corrupt.
   bool expand(int component, int row, int first, int count, jpeg::BlockGroup* groups);
   /// Makes the samples of `count` blocks of a row of blocks, from block `first` on: eight rows,
-  /// `stride` bytes apart. Call it only if `jpeg::has_vbmi2()`. May write 24 bytes before and after
-  /// each row of samples. Returns false if the row is corrupt.
+  /// `stride` bytes apart. Call it only if there is a `tile_transform()`. May write 24 bytes before
+  /// and after each row of samples. Returns false if the row is corrupt.
   bool make_samples(int component, int row, int first, int count, const StepsOfBytes& steps,
                     std::uint8_t* samples, std::size_t stride);
   /// Expands all blocks. The frame must be the one of `open`.

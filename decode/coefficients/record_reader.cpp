@@ -6,7 +6,6 @@
 #include <limits>
 #include <string>
 
-#include "coefficients/expand_vbmi2.h"
 #include "coefficients/record.h"
 
 namespace millrace::coefficients {
@@ -152,16 +151,18 @@ bool RecordReader::make_samples(int component, int row, int first, int count,
   const std::optional<Row> found = row_of(component, row);
   if (!found) return false;
   constexpr int group_blocks = jpeg::BlockGroup::blocks;
+  const TileTransform transform = tile_transform();
   TileBytes bytes;
   for (int tile = first / tile_blocks; tile * tile_blocks < first + count; ++tile) {
     if (!expand_tile_of(*found, static_cast<std::size_t>(tile),
-                        [&](const std::uint8_t* from) { return expand_to_bytes(from, bytes); }))
+                        [&](const std::uint8_t* from) { return transform.expand(from, bytes); }))
       return false;
     const int before = first - tile * tile_blocks;
     const int first_group = std::max(before, 0) / group_blocks;
     const int end_group = before + count > group_blocks ? 2 : 1;
     const std::ptrdiff_t at = first_group * group_blocks - before;
-    transform_tile(bytes, first_group, end_group, steps, samples + at * jpeg::block_side, stride);
+    transform.run(bytes, static_cast<std::size_t>(first_group), static_cast<std::size_t>(end_group),
+                  steps, samples + at * jpeg::block_side, stride);
   }
   return true;
 }

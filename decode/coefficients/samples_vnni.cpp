@@ -215,7 +215,7 @@ MILLRACE_VBMI2_INLINE __m512i dequantised(__m512i bytes, const std::int16_t* ste
 
 }  // namespace
 
-void StepsOfBytes::set(const std::array<std::uint16_t, block_values>& steps) {
+void StepsForVnni::set(const std::array<std::uint16_t, block_values>& steps) {
   const auto scaled = [&](std::size_t row, std::size_t column) {
     return static_cast<std::int16_t>(steps[8 * row + column] << 7);
   };
@@ -229,13 +229,14 @@ void StepsOfBytes::set(const std::array<std::uint16_t, block_values>& steps) {
   steps_ = steps;
 }
 
-class TileTransform {
+class VnniTransform {
  public:
   MILLRACE_VBMI2 static void run(const TileBytes& tile, std::size_t first, std::size_t end,
-                                 const StepsOfBytes& steps, std::uint8_t* samples,
+                                 const StepsForVnni& steps, std::uint8_t* samples,
                                  std::size_t stride) {
     for (std::size_t group = first; group < end; ++group, samples += group_samples) {
-      const std::uint64_t stored = tile.stored[group];
+      const std::uint64_t* masks = tile.stored.data() + 4 * group;
+      const std::uint64_t stored = masks[0] | masks[1] | masks[2] | masks[3];
       const std::uint64_t* wide = tile.wide.data() + 4 * group;
       if (stored == 0)
         constant(tile, group, steps, samples, stride);
@@ -253,7 +254,7 @@ class TileTransform {
 
   /// Returns the DC coefficients of a group, times their step.
   MILLRACE_VBMI2_INLINE static __m128i dc_of(const TileBytes& tile, std::size_t group,
-                                             const StepsOfBytes& steps) {
+                                             const StepsForVnni& steps) {
     const auto* const from = reinterpret_cast<const __m128i*>(tile.dc.data() + 4 * group);
     return _mm_mullo_epi16(_mm_loadl_epi64(from),
                            _mm_set1_epi16(static_cast<std::int16_t>(steps.steps_[0])));
@@ -261,7 +262,7 @@ class TileTransform {
 
   /// Transforms four blocks that have only DC coefficients.
   MILLRACE_VBMI2_INLINE static void constant(const TileBytes& tile, std::size_t group,
-                                             const StepsOfBytes& steps, std::uint8_t* samples,
+                                             const StepsForVnni& steps, std::uint8_t* samples,
                                              std::size_t stride) {
     const __m128i rounded =
         _mm_srai_epi16(_mm_adds_epi16(dc_of(tile, group, steps), _mm_set1_epi16(4)), 3);
@@ -275,7 +276,7 @@ class TileTransform {
 
   /// Transforms four blocks whose coefficients lie among the lowest 4 x 4.
   MILLRACE_VBMI2_INLINE static void corner(const TileBytes& tile, std::size_t group,
-                                           const StepsOfBytes& steps, std::uint8_t* samples,
+                                           const StepsForVnni& steps, std::uint8_t* samples,
                                            std::size_t stride) {
     const auto* const blocks = tile.values.data() + 4 * group;
     const __m512i order = _mm512_load_si512(corner_order.data());
@@ -311,7 +312,7 @@ class TileTransform {
   /// Transforms any four blocks.
   template <bool has_wide>
   MILLRACE_VBMI2_INLINE static void whole(const TileBytes& tile, std::size_t group,
-                                          const StepsOfBytes& steps, std::uint8_t* samples,
+                                          const StepsForVnni& steps, std::uint8_t* samples,
                                           std::size_t stride) {
     const auto* const blocks = tile.values.data() + 4 * group;
     const __m512i order = _mm512_load_si512(whole_order.data());
@@ -354,7 +355,7 @@ class TileTransform {
 
   /// Puts a group's coefficients of two bytes, times their steps, into the vectors of `whole`.
   MILLRACE_VBMI2_INLINE static void put_wide(const TileBytes& tile, std::size_t group,
-                                             const StepsOfBytes& steps, __m512i (&left)[4],
+                                             const StepsForVnni& steps, __m512i (&left)[4],
                                              __m512i (&right)[4]) {
     alignas(64) std::array<std::int16_t, 8 * group_samples> words;
     for (std::size_t n = 0; n < 4; ++n) {
@@ -378,10 +379,9 @@ class TileTransform {
   }
 };
 
-void transform_tile(const TileBytes& tile, int first, int end, const StepsOfBytes& steps,
-                    std::uint8_t* samples, std::size_t stride) {
-  TileTransform::run(tile, static_cast<std::size_t>(first), static_cast<std::size_t>(end), steps,
-                     samples, stride);
+void transform_tile_vnni(const TileBytes& tile, std::size_t first, std::size_t end,
+                         const StepsForVnni& steps, std::uint8_t* samples, std::size_t stride) {
+  VnniTransform::run(tile, first, end, steps, samples, stride);
 }
 
 }  // namespace millrace::coefficients
@@ -390,8 +390,9 @@ void transform_tile(const TileBytes& tile, int first, int end, const StepsOfByte
 
 namespace millrace::coefficients {
 
-void StepsOfBytes::set(const std::array<std::uint16_t, block_values>&) {}
-void transform_tile(const TileBytes&, int, int, const StepsOfBytes&, std::uint8_t*, std::size_t) {}
+void StepsForVnni::set(const std::array<std::uint16_t, block_values>&) {}
+void transform_tile_vnni(const TileBytes&, std::size_t, std::size_t, const StepsForVnni&,
+                         std::uint8_t*, std::size_t) {}
 
 }  // namespace millrace::coefficients
 

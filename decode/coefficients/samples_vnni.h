@@ -12,13 +12,13 @@
 
 namespace millrace::coefficients {
 
-/// A component's quantisation steps, in the orders of the transform's vectors.
-class StepsOfBytes {
+/// A component's quantisation steps, in the orders of this transform's vectors.
+class StepsForVnni {
  public:
   void set(const std::array<std::uint16_t, block_values>& steps);
 
  private:
-  friend class TileTransform;
+  friend class VnniTransform;
 
   /// Eight steps: those of four pairs of coefficients.
   using Pairs = std::array<std::int16_t, 8>;
@@ -31,10 +31,8 @@ class StepsOfBytes {
   std::array<std::uint16_t, block_values> steps_;
 };
 
-/// Transforms the tile's groups of four blocks, from `first` to before `end` (at most 2), to
-/// samples: eight rows, `stride` bytes apart, of 32 samples for each group. The samples are those
-/// of `jpeg::inverse_transform`, if no sum exceeds 16 bits. For other coefficients they may differ.
-void transform_tile(const TileBytes& tile, int first, int end, const StepsOfBytes& steps,
-                    std::uint8_t* samples, std::size_t stride);
+/// Does what `TileTransform::run` does.
+void transform_tile_vnni(const TileBytes& tile, std::size_t first, std::size_t end,
+                         const StepsForVnni& steps, std::uint8_t* samples, std::size_t stride);
 
 }  // namespace millrace::coefficients

@@ -144,7 +144,7 @@ std::size_t expand_tile_plain(const std::uint8_t* tile, const TileBlocks& blocks
     }
   for (std::size_t n = 0; n < wide_count; ++n, next += sizeof(std::int16_t))
     *wide[n] = load<std::int16_t>(next);
-  parts.put_dc(blocks);
+  for (unsigned block = 0; block < blocks.size(); ++block) *blocks[block] = parts.dc_of(block);
   return static_cast<std::size_t>(next - tile);
 }
 
