@@ -62,24 +62,24 @@ std::shared_ptr<const DeviceStage> crop_stage(Size output, std::size_t packed) {
 
 bool ImagePacker::takes(const ResamplePlan& plan) {
   const Region& window = plan.resampling.window;
-  return !plan.padding_map.shown() && plan.resampling.turn == Turn{} &&
-         window.width == plan.output.width && window.height == plan.output.height;
+  return !plan.padding_map.shown() && window.width == plan.output.width &&
+         window.height == plan.output.height;
 }
 
 Crop ImagePacker::crop_of(const ResamplePlan& plan) {
-  const Resampling& resampling = plan.resampling;
-  const SourceBox box = resampling.box.value_or(SourceBox{
-      0, 0, static_cast<float>(resampling.from.width), static_cast<float>(resampling.from.height)});
-  const Region& window = resampling.window;
-  horizontal_.make({resampling.from.width, box.left, box.right, resampling.to.width, window.x,
-                    window.width, resampling.interpolation, resampling.mirrored});
-  vertical_.make({resampling.from.height, box.top, box.bottom, resampling.to.height, window.y,
-                  window.height, resampling.interpolation, resampling.flipped});
-  return {.region = {plan.box.x + horizontal_.first(), plan.box.y + vertical_.first(),
-                     horizontal_.needed(), vertical_.needed()},
+  const auto [across, down] = wanted_axes(plan.resampling);
+  horizontal_.make(across);
+  vertical_.make(down);
+  const bool exchanged = plan.resampling.turn.transposed;
+  const Region box = plan.stored_box();
+  const ResampleAxis& stored_across = exchanged ? vertical_ : horizontal_;
+  const ResampleAxis& stored_down = exchanged ? horizontal_ : vertical_;
+  return {.region = {box.x + stored_across.first(), box.y + stored_down.first(),
+                     stored_across.needed(), stored_down.needed()},
+          .exchanged = exchanged,
           .horizontal = axis_of(horizontal_),
           .vertical = axis_of(vertical_),
-          .vertical_first = vertical_first(resampling)};
+          .vertical_first = vertical_first(plan.resampling)};
 }
 
 Status ImagePacker::measure(std::span<const std::byte> record, const ResamplePlan& plan,

@@ -88,31 +88,21 @@ std::size_t Resampler::transposed_bytes(Size window) {
   return with_margin(rgb_bytes(window.width) * static_cast<std::size_t>(window.height));
 }
 
-Region Resampler::prepare(const Resampling& resampling) {
+WantedAxes wanted_axes(const Resampling& resampling) {
   const Size from = resampling.from;
   const Region& window = resampling.window;
   const SourceBox box = resampling.box.value_or(
       SourceBox{0, 0, static_cast<float>(from.width), static_cast<float>(from.height)});
-  const Turn turn = resampling.turn;
-  ResampleAxis::Wanted across{from.width,
-                              box.left,
-                              box.right,
-                              resampling.to.width,
-                              window.x,
-                              window.width,
-                              resampling.interpolation,
-                              resampling.mirrored,
-                              turn.mirrored};
-  ResampleAxis::Wanted down{from.height,
-                            box.top,
-                            box.bottom,
-                            resampling.to.height,
-                            window.y,
-                            window.height,
-                            resampling.interpolation,
-                            resampling.flipped,
-                            turn.flipped};
-  transposed_ = turn.transposed;
+  return {
+      .horizontal = {from.width, box.left, box.right, resampling.to.width, window.x, window.width,
+                     resampling.interpolation, resampling.mirrored, resampling.turn.mirrored},
+      .vertical = {from.height, box.top, box.bottom, resampling.to.height, window.y, window.height,
+                   resampling.interpolation, resampling.flipped, resampling.turn.flipped}};
+}
+
+Region Resampler::prepare(const Resampling& resampling) {
+  auto [across, down] = wanted_axes(resampling);
+  transposed_ = resampling.turn.transposed;
   if (transposed_) std::swap(across, down);
   // Rows are made in the order in which their source rows are stored, so that few source rows are
   // kept.

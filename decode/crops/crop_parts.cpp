@@ -42,10 +42,11 @@ bool CropParts::begin(const jpeg::Frame& frame, const Crop& crop, std::size_t ma
   header.down = light.down;
   header.chroma_width = divided_up(frame.width, light.across);
   header.chroma_height = divided_up(frame.height, light.down);
-  header.x = region.x;
-  header.y = region.y;
-  header.width = region.width;
-  header.height = region.height;
+  header.exchanged = crop.exchanged ? 1 : 0;
+  header.x = crop.exchanged ? region.y : region.x;
+  header.y = crop.exchanged ? region.x : region.y;
+  header.width = crop.exchanged ? region.height : region.width;
+  header.height = crop.exchanged ? region.width : region.height;
   header.vertical_first = crop.vertical_first ? 1 : 0;
   for (int number = 0; number < frame.component_count; ++number) {
     const bool chroma = number > 0;

@@ -11,7 +11,8 @@
 //   decode_segments   does the same from a JPEG's scan.
 //   resize_rows       converts a row to pixels in shared memory, and resamples it horizontally into
 //                     the scratch. If the vertical pass comes first, the pixels are weighted sums
-//                     of source rows, and the result is a row of the image.
+//                     of source rows, and the result is a row of the image. Crops with exchanged
+//                     rows and columns are exchanged here, as they are read.
 //   resize_columns    resamples rows of the scratch vertically into the image. Copies images that
 //                     came as pixels.
 #pragma once
@@ -99,6 +100,22 @@ __global__ void __launch_bounds__(tile_threads)
 /// Fixed-point weight 1, for a row that is used unchanged.
 __device__ constexpr std::int32_t whole_weight = 1 << 22;
 
+/// Makes a row of pixels, which are weighted sums of a column's pixels.
+template <bool exchanged>
+__device__ void make_row(const SourcePixels& pixels, const PixelWeights& down, std::int32_t width,
+                         std::uint32_t* row) {
+#pragma unroll 1
+  for (auto x = static_cast<std::int32_t>(threadIdx.x); x < width;
+       x += static_cast<std::int32_t>(crop_threads)) {
+    WeightedPixels sum;
+#pragma unroll 1
+    for (std::int32_t from = 0; from < down.count; ++from)
+      sum.add(pixels.at<exchanged>(x, down.begin + from), __ldg(down.weights + from));
+    const jpeg::Rgb pixel = sum.value();
+    row[x] = pixel.red | std::uint32_t{pixel.green} << 8U | std::uint32_t{pixel.blue} << 16U;
+  }
+}
+
 __global__ void __launch_bounds__(crop_threads) resize_rows(const __grid_constant__ CropWork work) {
   __shared__ std::uint32_t row[CropHeader::max_width];
   const CropSample sample(work);
@@ -115,15 +132,10 @@ __global__ void __launch_bounds__(crop_threads) resize_rows(const __grid_constan
   for (std::int32_t y = sample.part; y < rows; y += static_cast<std::int32_t>(crop_blocks)) {
     const PixelWeights down = vertical_first ? PixelWeights(crop, crop.vertical, y, crop.height)
                                              : PixelWeights{y, 1, &whole_weight};
-#pragma unroll 1
-    for (std::int32_t x = thread; x < width; x += static_cast<std::int32_t>(crop_threads)) {
-      WeightedPixels sum;
-#pragma unroll 1
-      for (std::int32_t from = 0; from < down.count; ++from)
-        sum.add(pixels.at(x, down.begin + from), __ldg(down.weights + from));
-      const jpeg::Rgb pixel = sum.value();
-      row[x] = pixel.red | std::uint32_t{pixel.green} << 8U | std::uint32_t{pixel.blue} << 16U;
-    }
+    if (crop.exchanged != 0)
+      make_row<true>(pixels, down, width, row);
+    else
+      make_row<false>(pixels, down, width, row);
     __syncthreads();
     std::uint8_t* const to = made + static_cast<std::ptrdiff_t>(y) * 3 * work.width;
 #pragma unroll 1

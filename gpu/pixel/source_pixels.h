@@ -43,7 +43,8 @@ struct PlaneGrid {
   }
 };
 
-/// The pixels of a crop, by their coordinates in it. Both planes of chroma have the same grid.
+/// The pixels of a crop, by their coordinates in it: `exchanged` tells whether the crop's rows and
+/// columns are. Both planes of chroma have the same grid.
 class SourcePixels {
  public:
   __device__ SourcePixels(const CropHeader& crop, const std::uint8_t* scratch)
@@ -59,9 +60,10 @@ class SourcePixels {
         shift_(2 * (across_.halved + down_.halved)),
         grey_(crop.components == 1) {}
 
+  template <bool exchanged>
   __device__ jpeg::Rgb at(std::int32_t crop_x, std::int32_t crop_y) const {
-    const std::int32_t x = x_ + crop_x;
-    const std::int32_t y = y_ + crop_y;
+    const std::int32_t x = exchanged ? y_ + crop_y : x_ + crop_x;
+    const std::int32_t y = exchanged ? x_ + crop_x : y_ + crop_y;
     const std::int32_t light = light_[light_grid_.at(x, y)];
     if (grey_) {
       const auto value = static_cast<std::uint8_t>(light);

@@ -75,8 +75,8 @@ struct Recipe {
   /// "image". The coded data are coefficients or a baseline JPEG. Coefficients come from `pack
   /// --store coefficients` or from `PipelineOptions::cache_bytes`. A JPEG needs a seek index that
   /// reaches to the crop's end. Workers make all other images. They also make images that are
-  /// turned or padded, that have further operations on pixels, or whose crop needs more than 8 MiB
-  /// of scratch. `device` excludes `views`, operations that make several images,
+  /// padded, that have further operations on pixels, or whose crop needs more than 8 MiB of
+  /// scratch. `device` excludes `views`, operations that make several images,
   /// `Resolution::reduced`, and mixing on workers. If the device finds a sample corrupt or
   /// doubtful, a worker makes it again. The sample gets the field
   ///     packed  uint8  scalar   1 if the device makes the image

@@ -59,6 +59,10 @@ struct CropHeader {
   /// Size in samples of the whole image's chroma planes.
   std::int32_t chroma_width = 0;
   std::int32_t chroma_height = 0;
+  /// Whether the image is made with rows and columns exchanged. `x`, `y`, `width`, `height`,
+  /// `vertical_first` and both axes then describe the exchanged image; `across`, `down`, the
+  /// chroma's size and `planes` describe the stored one.
+  std::int32_t exchanged = 0;
   /// Region of the image that is resized, in pixels.
   std::int32_t x = 0;
   std::int32_t y = 0;
@@ -75,7 +79,8 @@ struct CropHeader {
 
 /// Arguments of a kernel that makes 8-bit RGB images. The kernel expands tiles or decodes a scan,
 /// transforms the coefficients to samples, converts these to pixels, and resizes. The result equals
-/// that of libjpeg-turbo and Pillow to the bit. The packed weights include flips.
+/// that of libjpeg-turbo and Pillow to the bit. The packed weights include flips, and axes that an
+/// EXIF orientation mirrors.
 struct CropWork {
   static constexpr const char* kernel = "crop";
 

@@ -131,18 +131,19 @@ class PackedCrops {
 
   template <typename Packer, typename Measure>
   bool add_packed(const Packer& packer, const Measure& measure, const Resampling& resampling) {
-    const SourceBox box = *resampling.box;
+    const WantedAxes wanted = wanted_axes(resampling);
     ResampleAxis across;
-    across.make({resampling.from.width, box.left, box.right, to_.width, 0, to_.width,
-                 resampling.interpolation, resampling.mirrored});
+    across.make(wanted.horizontal);
     ResampleAxis down;
-    down.make({resampling.from.height, box.top, box.bottom, to_.height, 0, to_.height,
-               resampling.interpolation, resampling.flipped});
-    const std::size_t bytes =
-        measure(Crop{.region = {across.first(), down.first(), across.needed(), down.needed()},
-                     .horizontal = axis_of(across),
-                     .vertical = axis_of(down),
-                     .vertical_first = vertical_first(resampling)});
+    down.make(wanted.vertical);
+    Region region{across.first(), down.first(), across.needed(), down.needed()};
+    const bool exchanged = resampling.turn.transposed;
+    if (exchanged) region = {region.y, region.x, region.height, region.width};
+    const std::size_t bytes = measure(Crop{.region = region,
+                                           .exchanged = exchanged,
+                                           .horizontal = axis_of(across),
+                                           .vertical = axis_of(down),
+                                           .vertical_first = vertical_first(resampling)});
     if (bytes == 0) return false;
     const std::size_t begin = units_.size();
     // An image fits, too.

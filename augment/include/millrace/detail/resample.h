@@ -120,6 +120,13 @@ class ResampleAxis {
   BilinearWeights bilinear_;    // scratch
 };
 
+/// Both axes of a resampling's window, in the upright order.
+struct WantedAxes {
+  ResampleAxis::Wanted horizontal;
+  ResampleAxis::Wanted vertical;
+};
+WantedAxes wanted_axes(const Resampling& resampling);
+
 /// Weights of an axis, in the layout that the resize passes read. A weight is too large for a
 /// multiplication of 16-bit numbers, so it is split: high x 2^11 + low. Two consecutive weights
 /// become two 32-bit numbers: one holds both high halves, the other both low halves. So one

@@ -119,22 +119,27 @@ MILLRACE_HOST_DEVICE inline BlockPlace block_place(const CropHeader& crop, std::
           .rows = plane.rows};
 }
 
-/// Converts the samples of a crop to pixels. `at` takes a pixel's position in the whole image.
+/// Converts the samples of a crop to pixels. `at` takes a pixel's position in the whole image, with
+/// rows and columns exchanged if those of the crop are.
 struct CropPixels {
   jpeg::SamplePlane planes[3];
   jpeg::ChromaGrid grid;
   bool grey = false;
+  bool exchanged = false;
 
   MILLRACE_HOST_DEVICE CropPixels(const CropHeader& crop, const std::uint8_t* scratch)
       : grid{crop.across, crop.down, crop.chroma_width, crop.chroma_height},
-        grey(crop.components == 1) {
+        grey(crop.components == 1),
+        exchanged(crop.exchanged != 0) {
     for (std::int32_t n = 0; n < crop.components; ++n) {
       const CropHeader::Plane& plane = crop.planes[n];
       planes[n] = {scratch + plane_at(crop, n), plane_stride(plane), plane.first_tile * tile_width,
                    plane.first_row * tile_height};
     }
   }
-  MILLRACE_HOST_DEVICE jpeg::Rgb at(int x, int y) const {
+  MILLRACE_HOST_DEVICE jpeg::Rgb at(int column, int row) const {
+    const int x = exchanged ? row : column;
+    const int y = exchanged ? column : row;
     const int light = planes[0].at(x, y);
     if (grey) {
       const auto value = static_cast<std::uint8_t>(light);

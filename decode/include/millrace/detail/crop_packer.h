@@ -26,8 +26,11 @@ struct CropAxis {
 
 /// A part of an image and its resampling.
 struct Crop {
-  /// In the image's pixels; not empty.
+  /// In the stored image's pixels; not empty.
   Region region;
+  /// Whether the part is resized with rows and columns exchanged. The following members then
+  /// describe the exchanged part.
+  bool exchanged = false;
   CropAxis horizontal;
   CropAxis vertical;
   bool vertical_first = false;
