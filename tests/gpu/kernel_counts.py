@@ -38,9 +38,9 @@ UNITS = {
 UNIT_OF = {name: unit for unit, names in UNITS.items() for name in names.split()}
 
 # Lines of code that photographs do not run: images that came as pixels, widths other than multiples
-# of 4, corrupt tiles, and coefficients of two bytes.
-NOT_TAKEN = ("copy_image(work, sample)", "pass_columns<1>", "grey_sample * 0x01010101U",
-             "read_wide(values, wide, at)")
+# of 4, exchanged rows and columns, corrupt tiles, and coefficients of two bytes.
+NOT_TAKEN = ("copy_image(work, sample)", "pass_columns<1>", "make_row<true>",
+             "grey_sample * 0x01010101U", "read_wide(values, wide, at)")
 
 
 class Instruction:
