@@ -3,6 +3,7 @@
 
 #include <millrace/detail/crop_layout.h>
 #include <millrace/detail/jpeg_recoder.h>
+#include <millrace/detail/scan_decoding.h>
 #include <millrace/geometry.h>
 #include <millrace/random.h>
 
@@ -42,6 +43,49 @@ std::int32_t values_of(const std::uint8_t* tile) {
     values += std::popcount(tile[lengths_at + sizeof lengths + n]);
   return values;
 }
+
+/// A pass of a warp over one symbol of each lane.
+struct SymbolPass {
+  /// Length in bits of the longest code of a coefficient behind the first.
+  std::int32_t code_bits = 0;
+  /// Whether a lane reads the first of the 8 words of a sector of the cache.
+  bool new_sector = false;
+};
+
+/// A lane of `decode_segments`.
+struct ScanLane {
+  jpeg::WordBits bits;
+  CropScan::Segment segment;
+
+  /// Decodes the next MCU, and adds its symbols to the passes over the warp's MCUs.
+  void decode(const jpeg::ScanTables& tables, std::vector<SymbolPass>& passes) {
+    std::size_t pass = 0;
+    std::uint32_t block = 0;
+    bool ended = true;
+    std::uint32_t from = bits.position();
+    const auto pass_of = [&](std::size_t number) -> SymbolPass& {
+      if (passes.size() <= number) passes.resize(number + 1);
+      return passes[number];
+    };
+    const auto count = [&](std::uint32_t of, std::uint32_t, std::uint32_t index,
+                           std::int16_t value) {
+      // A block without its last coefficient has an end-of-block symbol.
+      if (of != block && !ended) ++pass;
+      block = of;
+      ended = index == 63;
+      SymbolPass& now = pass_of(pass++);
+      const std::uint32_t to = bits.position();
+      const auto size =
+          static_cast<std::int32_t>(std::bit_width(static_cast<std::uint32_t>(std::abs(value))));
+      if (index > 0)
+        now.code_bits = std::max(now.code_bits, static_cast<std::int32_t>(to - from) - size);
+      now.new_sector = now.new_sector || from / 256 != to / 256;
+      from = to;
+    };
+    if (!jpeg::decode_mcu(tables, bits, segment.begin_predictors, count)) return;
+    if (!ended) pass_of(pass);
+  }
+};
 
 }  // namespace
 
@@ -145,7 +189,7 @@ void CropCounts::add(const CropHeader& crop) {
   sums_["plane_bytes"] += static_cast<double>(plane_at(crop, crop.components));
   sums_["source_pixels"] += crop.width * static_cast<double>(crop.height);
   sums_["vertical_first"] += crop.vertical_first;
-  add_tiles(crop);
+  crop.scan.segment_count > 0 ? add_scan(crop) : add_tiles(crop);
   add_passes(crop);
 }
 
@@ -180,6 +224,52 @@ void CropCounts::add_tiles(const CropHeader& crop) {
   }
 }
 
+void CropCounts::add_scan(const CropHeader& crop) {
+  constexpr std::int32_t owners = warp / 8;  // MCUs whose blocks a warp transforms in one pass
+  const auto* const segments = part_of<CropScan::Segment>(crop, crop.scan.segments_at);
+  const auto tables = std::make_unique<jpeg::ScanTables>();
+  tables->make(crop, part_of<CropScan::Code>(crop, crop.scan.codes_at), 0, 1);
+  std::map<std::int32_t, ScanPasses> of_blocks;
+  for (std::int32_t first = 0; first < crop.scan.segment_count; first += warp) {
+    std::vector<ScanLane> lanes;
+    for (std::int32_t n = first; n < std::min(first + warp, crop.scan.segment_count); ++n)
+      lanes.push_back({{part_of<std::uint32_t>(crop, crop.scan.words_at), crop.scan.word_count,
+                        segments[n].begin_bit},
+                       segments[n]});
+    ScanPasses& passes = of_blocks[first / warp % blocks_of_sample];
+    ++passes["part"];
+    for (std::int32_t mcu = 0;; ++mcu) {
+      std::vector<SymbolPass> symbols;
+      std::int32_t there = 0, transforms = 0, last_group = -1;
+      for (std::size_t n = 0; n < lanes.size(); ++n) {
+        if (mcu >= lanes[n].segment.mcus) continue;
+        ++there;
+        lanes[n].decode(*tables, symbols);
+        const std::int32_t group = static_cast<std::int32_t>(n) / owners;
+        transforms += group != last_group ? 1 : 0;
+        last_group = group;
+      }
+      if (there == 0) break;
+      ++passes["mcu"];
+      passes["symbol"] += static_cast<double>(symbols.size());
+      for (const SymbolPass& pass : symbols) {
+        passes["long"] += pass.code_bits > 9 ? 1 : 0;
+        passes["sector"] += pass.new_sector ? 1 : 0;
+      }
+      passes["block"] += tables->blocks;
+      passes["transform"] += transforms * static_cast<double>(tables->blocks);
+    }
+  }
+  if (static_cast<std::size_t>(crops_ - 1) % CropWork::max_samples == 0) longest_.emplace_back();
+  for (auto& [block, passes] : of_blocks) {
+    passes["scan"] = 1;
+    passes["code"] = crop.scan.code_count;
+    for (const auto& [name, count] : passes) sums_[name + "_warps"] += count;
+    if (passes["symbol"] > longest_.back()["symbol"]) longest_.back() = passes;
+  }
+  sums_["segments"] += crop.scan.segment_count;
+}
+
 void CropCounts::add_passes(const CropHeader& crop) {
   constexpr std::int32_t side = CropBatch::side;
   const bool vertical_first = crop.vertical_first != 0;
@@ -204,6 +294,9 @@ void CropCounts::add_passes(const CropHeader& crop) {
 std::map<std::string, double> CropCounts::means() const {
   std::map<std::string, double> means;
   for (const auto& [name, sum] : sums_) means[name] = sum / std::max(crops_, 1.0);
+  for (const ScanPasses& passes : longest_)
+    for (const auto& [name, count] : passes)
+      means[name + "_longest"] += count / static_cast<double>(longest_.size());
   if (drawn_ > 0) means["packed"] = crops_ / drawn_;
   return means;
 }

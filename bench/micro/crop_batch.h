@@ -69,20 +69,27 @@ class CropBatch {
 };
 
 /// Sums of the work of crops. "warps" counts a loop's passes over all warps of the sample's blocks;
-/// "rounds" counts the passes of the slowest warp of each block.
+/// "rounds" counts the passes of the slowest warp of each block. For the scans of JPEGs, "longest"
+/// counts the passes of the longest warp among `CropWork::max_samples` crops added in sequence.
 class CropCounts {
  public:
   void add_drawn() { ++drawn_; }
-  /// A crop of stored coefficients.
   void add(const CropHeader& crop);
-  /// Means over the added crops, and the share of the drawn ones that was added.
+  /// Means over the added crops (`longest`: over their launches), and the share of the drawn ones
+  /// that was added.
   std::map<std::string, double> means() const;
 
  private:
+  /// Passes of the loops of `decode_segments`, by name.
+  using ScanPasses = std::map<std::string, double>;
+
   void add_tiles(const CropHeader& crop);
+  void add_scan(const CropHeader& crop);
   void add_passes(const CropHeader& crop);
 
   std::map<std::string, double> sums_;
+  /// The longest warp of each launch.
+  std::vector<ScanPasses> longest_;
   double crops_ = 0;
   double drawn_ = 0;
 };

@@ -2,8 +2,8 @@
 //
 // Rate of making 224 px crops of stored coefficients and of JPEGs on a GPU (`CropWork`), from
 // packed crops that stay on the device. Before that, some images are compared with
-// `CropWork::run_on_host`. tests/gpu/cost_model.py needs the counters of `CropCounts`: the mean
-// work of a crop of coefficients.
+// `CropWork::run_on_host`. tests/gpu/cost_model.py needs the counters of `CropCounts` and
+// `JpegCropCounts`: the mean work of a crop.
 #include <algorithm>
 
 #include "micro/crop_batch.h"
@@ -33,14 +33,14 @@ void add_counters(benchmark::State& state, const CropCounts& counts) {
 }
 
 /// Counts the work of random crops of all photographs, without a device.
-void count_crops(benchmark::State& state) {
-  if (all_records().empty()) return state.SkipWithError("needs --photos FOLDER with JPEGs");
+void count_crops(benchmark::State& state, const std::vector<CropRecord>& records) {
+  if (records.empty()) return state.SkipWithError("needs --photos FOLDER with JPEGs");
   CropCounts counts;
   for ([[maybe_unused]] auto _ : state) {
     CropBatch batch;
-    for (std::size_t n = 0; n < counted_crops * all_records().size(); ++n) {
+    for (std::size_t n = 0; n < counted_crops * records.size(); ++n) {
       batch.clear();
-      if (batch.add(all_records()[n % all_records().size()], n)) counts.add(batch.crop(0));
+      if (batch.add(records[n % records.size()], n)) counts.add(batch.crop(0));
       counts.add_drawn();
     }
     state.SetIterationTime(1);
@@ -67,17 +67,15 @@ bool crops_as_the_host(CropWork work, const CropBatch& batch, CudaStream& stream
   return made == expected;
 }
 
-/// Times the crops of `records`. `add_counts`: the crops are of coefficients, and their work is
-/// counted.
-void time_crops(benchmark::State& state, const std::vector<CropRecord>& records, bool add_counts,
+/// Times the crops of `records` and counts their work.
+void time_crops(benchmark::State& state, const std::vector<CropRecord>& records,
                 std::size_t samples) {
   if (records.empty()) return state.SkipWithError("needs --photos FOLDER with JPEGs");
   constexpr std::size_t together = CropWork::max_samples;
   CropBatch batch;
   CropCounts counts;
   for (std::size_t n = 0; batch.size() < samples && n < 4 * samples; ++n)
-    if (batch.add(records[n % records.size()], n) && add_counts)
-      counts.add(batch.crop(batch.size() - 1));
+    if (batch.add(records[n % records.size()], n)) counts.add(batch.crop(batch.size() - 1));
   if (batch.size() < samples) return state.SkipWithError("too few crops can be packed");
   std::size_t scratch_bytes = 0;
   for (std::size_t first = 0; first < samples; first += together)
@@ -129,23 +127,25 @@ void time_crops(benchmark::State& state, const std::vector<CropRecord>& records,
   state.counters["samples_per_second"] =
       static_cast<double>(state.iterations()) * static_cast<double>(samples) / seconds;
   state.counters["samples_per_launch"] = static_cast<double>(std::min(together, samples));
-  if (add_counts) add_counters(state, counts);
-}
-
-void time_coefficient_crops(benchmark::State& state, std::size_t samples) {
-  time_crops(state, all_records(), true, samples);
-}
-void time_jpeg_crops(benchmark::State& state, std::size_t samples) {
-  time_crops(state, all_jpegs(), false, samples);
+  add_counters(state, counts);
 }
 
 }  // namespace
 
 void register_crops() {
-  benchmark::RegisterBenchmark("CropCounts/224", count_crops)->UseManualTime()->Iterations(1);
   const std::size_t samples = std::min<std::size_t>(256, gpu_scale().max_samples);
-  register_timed("Crop/224/64", time_coefficient_crops, samples);
-  register_timed("JpegCrop/224/64", time_jpeg_crops, samples);
+  const auto add = [&](const std::string& name, const std::vector<CropRecord>& (*records)()) {
+    benchmark::RegisterBenchmark(
+        (name + "Counts/224").c_str(),
+        [records](benchmark::State& state) { count_crops(state, records()); })
+        ->UseManualTime()
+        ->Iterations(1);
+    register_timed(name + "/224/64", [records, samples](benchmark::State& state) {
+      time_crops(state, records(), samples);
+    });
+  };
+  add("Crop", all_records);
+  add("JpegCrop", all_jpegs);
 }
 
 }  // namespace millrace::micro

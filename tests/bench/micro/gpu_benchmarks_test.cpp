@@ -4,6 +4,8 @@
 // with the host's, and has the counters for the table of tests/gpu.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -57,11 +59,12 @@ TEST(GpuBenchmarks, TimeKernelsBesideCopiesAtFourSizes) {
   EXPECT_EQ(names, expected);
 }
 
-/// Writes three JPEGs.
-void write_jpegs(const testing::TemporaryFolder& folder) {
+/// Writes three JPEGs of noise, or grey ones.
+void write_jpegs(const testing::TemporaryFolder& folder, bool grey = false) {
   for (unsigned n = 0; n < 3; ++n) {
-    const testing::Bytes jpeg =
-        testing::encode(testing::noise(150, 120, n), testing::encodings().front());
+    testing::Image image = testing::noise(150, 120, n);
+    if (grey) std::ranges::fill(image.pixels, std::uint8_t{128});
+    const testing::Bytes jpeg = testing::encode(image, testing::encodings().front());
     std::ofstream(folder / (std::to_string(n) + ".jpg"), std::ios::binary)
         .write(reinterpret_cast<const char*>(jpeg.data()),
                static_cast<std::streamsize>(jpeg.size()));
@@ -72,11 +75,33 @@ TEST(GpuBenchmarks, TimeCropsOfJpegs) {
   const testing::TemporaryFolder folder;
   write_jpegs(folder);
   const auto runs = runs_of("JpegCrop", {"--photos", folder.path().string()});
-  ASSERT_EQ(runs.size(), 1U);
-  const Json& run = runs.at("JpegCrop/224/64");
-  EXPECT_FALSE(run.value("error_occurred", false)) << run.value("error_message", "");
-  EXPECT_GT(run.at("samples_per_second").get<double>(), 0);
-  EXPECT_EQ(run.at("samples_per_launch"), 2);
+  ASSERT_EQ(runs.size(), 2U);
+  for (const auto& [name, run] : runs) {
+    EXPECT_FALSE(run.value("error_occurred", false)) << name << run.value("error_message", "");
+    const auto count = [&values = run](const char* of) { return values.at(of).get<double>(); };
+    EXPECT_GE(count("part_warps"), count("scan_warps")) << name;
+    EXPECT_GE(count("mcu_warps"), count("part_warps")) << name;
+    EXPECT_LE(count("transform_warps"), 8 * count("block_warps")) << name;
+    EXPECT_GE(count("transform_warps"), count("block_warps")) << name;
+    EXPECT_GE(count("symbol_longest"), count("symbol_warps") / count("scan_warps")) << name;
+    EXPECT_LE(count("long_warps"), count("symbol_warps")) << name;
+    EXPECT_LE(count("sector_warps"), count("symbol_warps")) << name;
+    EXPECT_GT(count("sector_warps"), 0) << name;
+  }
+  EXPECT_GT(runs.at("JpegCrop/224/64").at("samples_per_second").get<double>(), 0);
+  EXPECT_EQ(runs.at("JpegCrop/224/64").at("samples_per_launch"), 2);
+}
+
+TEST(GpuBenchmarks, CountTheSymbolsOfAScan) {
+  const testing::TemporaryFolder folder;
+  write_jpegs(folder, true);
+  const Json run =
+      runs_of("JpegCropCounts", {"--photos", folder.path().string()}).at("JpegCropCounts/224");
+  // Each block of a grey image has a DC difference and an end-of-block symbol.
+  EXPECT_DOUBLE_EQ(run.at("symbol_warps").get<double>(), 2 * run.at("block_warps").get<double>());
+  EXPECT_DOUBLE_EQ(run.at("symbol_longest").get<double>(),
+                   2 * run.at("block_longest").get<double>());
+  EXPECT_EQ(run.at("long_warps"), 0);
 }
 
 TEST(GpuBenchmarks, TimeCropsAndCountTheirWork) {
