@@ -89,7 +89,7 @@ make_plan() {
   plan_sanitizer memcheck 18 20 memcheck "$kernels"
   plan_sanitizer memcheck_pipeline 18 - memcheck CudaPipelineOnGpu.BatchesAreThoseOfTheHost
   plan kernels 17 17 millrace_gpu_benchmarks --benchmark_format=json --photos "$photos" \
-    '--benchmark_filter=^(Convert/.*/bfloat16/nchw|Mix/|Crop/|DeviceBandwidth)'
+    '--benchmark_filter=^(Convert/.*/bfloat16/nchw|Mix/|(Jpeg)?Crop/|DeviceBandwidth)'
   # About half of the rate that 16 cores can feed: 90 and 22 ms on an H100.
   plan_bench gemm_256 20 18 --step gemm:32768 --batch-size 256 --seconds "$seconds"
   plan_bench gemm_64 20 16 --step gemm:20480 --batch-size 64 --seconds "$seconds"

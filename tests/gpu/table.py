@@ -169,14 +169,15 @@ class Table:
                 name = re.compile(rf"{kernel}\w*/\d+x{pixels}x{pixels}x\d+\b")
                 self.kernel(what, bar, trouble, [
                     run for run in runs if name.match(str(run.get("name")))])
-        what = "crop kernels at 224 px"
         step, _ = self.step("machine")
-        missing, measured, bar, met = cost_model.beside_prediction(
-            runs, step and step.value("gpu", "name"))
-        if trouble or missing:
-            self.not_measured("kernels", what, bar, trouble or missing)
-        else:
-            self.add(what, measured, bar, met)
+        for form in cost_model.FORMS:
+            what = f"kernels of crops of {form} at 224 px"
+            missing, measured, bar, met = cost_model.beside_prediction(
+                runs, step and step.value("gpu", "name"), form)
+            if trouble or missing:
+                self.not_measured("kernels", what, bar, trouble or missing)
+            else:
+                self.add(what, measured, bar, met)
 
     def kernel(self, what, bar, trouble, runs):
         failed = [str(run["name"]) for run in runs if run.get("error_occurred")]

@@ -43,10 +43,11 @@ class CountTest(unittest.TestCase):
     def count(self, *parts):
         code = kernel_counts.parse(listing(*parts), ["resize_columns"])["resize_columns"]
         kernel = {"threads": 256, "loops": [
-            cost_model.loop("tap < down.count", "taps", "tap_rounds")]}
+            cost_model.loop("tap < down.count", "taps", "tap_rounds")],
+            "branches": [cost_model.loop("find_long(bits)", "long", "long")]}
         counts = kernel_counts.count_kernel("resize_columns", code, kernel, kernel_counts.Source())
         return [{name: number for name, number in zip(cost_model.COLUMNS, numbers) if number}
-                for numbers in counts.values()]
+                for part, numbers in counts.items() if part != "find_long(bits)" or any(numbers)]
 
     def test_a_loop_and_the_code_around_it(self):
         at = line_of("crop_kernel.h", "tap < down.count")
@@ -67,6 +68,36 @@ class CountTest(unittest.TestCase):
             self.count(("crop_kernel.h", 1, ".L_x_1", "NOP", PLAIN),
                        ("crop_kernel.h", 1, "", "@P0 BRA `(.L_x_1)", PLAIN),
                        ("crop_kernel.h", 1, "", "EXIT", PLAIN))
+
+    def test_a_loop_whose_file_is_wrong(self):
+        at = line_of("crop_kernel.h", "tap < down.count")
+        loop, _ = self.count(("crop_layout.h", at, ".L_x_1", "NOP", PLAIN),
+                             ("crop_layout.h", at, "", "@P0 BRA `(.L_x_1)", PLAIN),
+                             ("crop_kernel.h", 1, "", "EXIT", PLAIN))
+        self.assertEqual(loop["issue"], 2)
+
+    def test_a_branch_that_is_counted_alone(self):
+        at = line_of("crop_kernel.h", "tap < down.count")
+        rare = line_of("scan_tables.h", "find_long(bits)")
+        loop, branch, _ = self.count(
+            ("crop_kernel.h", at, ".L_x_1", "@P0 BRA `(.L_x_2)", PLAIN),
+            ("scan_tables.h", rare, "", "LDS R4, [R2]", LOAD),
+            ("scan_tables.h", rare, "", "IADD3 R4, R4, R5, RZ", WAITING),
+            ("crop_kernel.h", at, ".L_x_2", "@!P0 BRA `(.L_x_1)", PLAIN),
+            ("crop_kernel.h", 1, "", "EXIT", PLAIN))
+        self.assertEqual(loop, {"serial": 8, "issue": 2})
+        self.assertEqual(branch, {"serial": kernel_counts.LATENCIES["LDS"] + 4, "issue": 2,
+                                  "alu": 1, "lsu": 1})
+
+    def test_a_load_that_the_cache_has(self):
+        at = line_of("crop_kernel.h", "tap < down.count")
+        text, cycles = next(iter(kernel_counts.CACHED.items()))
+        loop, _ = self.count(
+            ("scan_kernel.h", line_of("scan_kernel.h", text), ".L_x_1",
+             "LDG.E.U8 R4, desc[UR4][R2.64]", LOAD),
+            ("crop_kernel.h", at, "", "@!P0 BRA `(.L_x_1)", WAITING),
+            ("crop_kernel.h", 1, "", "EXIT", PLAIN))
+        self.assertEqual(loop["serial"], cycles + 4)
 
     def test_a_loop_that_is_missing(self):
         with self.assertRaisesRegex(SystemExit, r"resize_columns: .*tap < down.count"):
@@ -158,13 +189,44 @@ class PredictTest(unittest.TestCase):
         self.assertTrue(told["memory_bound"])
         self.assertAlmostEqual(told["seconds"], 1, 3)
 
+    def test_the_longest_warp_bounds_a_launch(self):
+        loops = [cost_model.loop("a loop", "warps", "rounds", "longest")]
+        seconds = []
+        for longest in (1, 10):
+            work = {"warps": 64, "rounds": 16, "longest": longest, "bytes": 0}
+            told = cost_model.predict_kernel(kernel({"issue": 10}, 1e5, loops=loops), work,
+                                             self.machine, 64)
+            self.assertEqual(told["warp_bound"], longest > 1)
+            seconds.append(told["seconds"])
+        self.assertAlmostEqual(seconds[1] * 64, 10 * 1e5 / 1755e6, 4)
+        self.assertGreater(seconds[1], 5 * seconds[0])
+
+    def test_blocks_without_work_take_no_turns(self):
+        entry = kernel({"issue": 10}, 1e5)
+        work = {"warps": 4, "rounds": 1, "busy": 1, "bytes": 0}
+        few, all_blocks = (cost_model.predict_kernel(
+            {**entry, "blocks": blocks}, work, self.machine, 132)["seconds"]
+            for blocks in ("busy", ""))
+        self.assertAlmostEqual(few * 132, 1e5 / 1755e6 + cost_model.LAUNCH_SECONDS, 5)
+        self.assertLess(all_blocks, few)
+
+    def test_the_kernel_of_the_other_form_is_idle(self):
+        counts = cost_model.read_counts()
+        for form, others in (("coefficients", "JPEGs"), ("JPEGs", "coefficients")):
+            idle = cost_model.FORMS[form].idle
+            (kernels, rate), (busy, _) = (cost_model.predict(counts, "H100", of)
+                                          for of in (form, others))
+            self.assertEqual(kernels[idle]["bytes"], 0)
+            self.assertLess(kernels[idle]["instructions"], busy[idle]["instructions"] / 20)
+            self.assertAlmostEqual(rate * sum(of["seconds"] for of in kernels.values()), 1)
+
     def test_names_of_gpus(self):
         for gpu, name in (("NVIDIA H100 80GB HBM3", "H100"), ("NVIDIA A100-SXM4-80GB", "A100"),
                           ("NVIDIA L40S", "L40S"), ("NVIDIA L4", None)):
             self.assertEqual(cost_model.machine_of(gpu), name)
 
     def test_the_prediction_reaches_its_bar(self):
-        _, rate = cost_model.predict(cost_model.read_counts(), "H100")
+        _, rate = cost_model.predict(cost_model.read_counts(), "H100", "coefficients")
         self.assertGreaterEqual(rate, 250_000)
 
 

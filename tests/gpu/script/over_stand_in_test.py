@@ -81,8 +81,9 @@ class OverStandInTest(ScriptTest):
             for pixels in (224, 299, 384, 518):
                 for kernel in ("conversion", "mix"):
                     self.assertIn("of a copy", rows[f"{kernel} kernel at {pixels} px"]["measured"])
-            self.assertRegex(rows["crop kernels at 224 px"]["measured"],
-                             r"^\d+ samples/s, predicted \d+ for H200: [\d.]+ of it$")
+            for form in ("coefficients", "JPEGs"):
+                self.assertRegex(rows[f"kernels of crops of {form} at 224 px"]["measured"],
+                                 r"^\d+ samples/s, predicted \d+ for H200: [\d.]+ of it$")
         if FULL:
             print(out)
 

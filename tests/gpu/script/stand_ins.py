@@ -94,8 +94,9 @@ KERNELS = json.dumps({"benchmarks": [
      "of_bandwidth": 0.88}
     for kind, rest in (("Convert", "bfloat16/nchw/no_flips"), ("Mix", "mixup"))
     for pixels in (224, 299, 384, 518)] + [
-    {"name": "Crop/224/64/iterations:30/manual_time",
-     "samples_per_second": cost_model.predict(cost_model.read_counts(), "H200")[1]},
+    {"name": f"{form.benchmark}/224/64/iterations:30/manual_time",
+     "samples_per_second": cost_model.predict(cost_model.read_counts(), "H200", name)[1]}
+    for name, form in cost_model.FORMS.items()] + [
     {"name": "PinnedAllocation/device/256MiB", "ms_per_gib": 210},
     {"name": "LaunchLatency/memory_freed", "p50_us": 6, "p99_us": 9, "max_us": 40}]})
 STAND_INS = {

@@ -41,9 +41,9 @@ def kernel(name, share):
     return {"name": f"{name}/iterations:30/manual_time", "of_copy": share, "of_bandwidth": 0.9}
 
 
-def crop_run(rate, **counters):
-    return {"name": "Crop/224/64/iterations:30/manual_time", "samples_per_second": rate,
-            **counters}
+def crop_run(form, rate, **counters):
+    return {"name": f"{cost_model.FORMS[form].benchmark}/224/64/iterations:30/manual_time",
+            "samples_per_second": rate, **counters}
 
 
 def feeds(**rates):
@@ -75,7 +75,7 @@ class Results:
             kernel(f"{kind}/64x{pixels}x{pixels}x3/{way}", 0.9)
             for pixels in (224, 299, 384, 518)
             for kind, way in (("Convert", "bfloat16/nchw/no_flips"), ("Mix", "mixup"))] + [
-            crop_run(123456)]})
+            crop_run(form, 123456) for form in cost_model.FORMS]})
         for name in ("gemm_256", "gemm_64", "spin_256", "soak"):
             self.add(name, result=bench())
         for name in ("resnet18_128", "resnet18_256"):
@@ -252,16 +252,16 @@ class SummarizeTest(unittest.TestCase):
         self.short("conversion kernel at 224 px",
                    "not measured: Convert/256x224x224x3/b failed")
 
-    def crops(self, gpu, share, **counters):
+    def crops(self, form, gpu, share, **counters):
         """The row of crops at this share of the rate that is predicted for an H100 and the work of
         the counters."""
         counts = cost_model.read_counts()
-        _, rate = cost_model.predict(counts, "H100", counters)
+        _, rate = cost_model.predict(counts, "H100", form, counters)
         self.results = Results()
         self.results.add("machine", result={"gpu": {"name": gpu}})
         self.results.add("kernels", result={"benchmarks": [
-            crop_run(rate * share, samples_per_launch=64, **counters)]})
-        return self.verdict("crop kernels at 224 px")[:2]
+            crop_run(form, rate * share, samples_per_launch=64, **counters)]})
+        return self.verdict(f"kernels of crops of {form} at 224 px")[:2]
 
     def test_crops_beside_their_prediction(self):
         for gpu, share, verdict in (("NVIDIA H100 80GB HBM3", 0.76, "ok"),
@@ -269,24 +269,27 @@ class SummarizeTest(unittest.TestCase):
                                     ("NVIDIA H100 80GB HBM3", 1.24, "ok"),
                                     ("NVIDIA H100 80GB HBM3", 1.26, "short"),
                                     ("NVIDIA H200", 0.9, "ok"), ("NVIDIA B200", 1, "-")):
-            with self.subTest(gpu=gpu, share=share):
-                told, measured = self.crops(gpu, share)
-                self.assertEqual(told, verdict)
-                self.assertIn("no prediction for" if verdict == "-" else "predicted", measured)
+            for form in cost_model.FORMS:
+                with self.subTest(form=form, gpu=gpu, share=share):
+                    told, measured = self.crops(form, gpu, share)
+                    self.assertEqual(told, verdict)
+                    self.assertIn("no prediction for" if verdict == "-" else "predicted", measured)
 
     def test_crops_are_predicted_for_the_work_that_was_measured(self):
-        work = cost_model.read_counts()["work"]
-        told, measured = self.crops("NVIDIA H100", 1, tile_warps=9 * work["tile_warps"])
-        self.assertIn("1.00 of it", measured)
-        self.assertEqual(told, "ok")
+        for form, key in (("coefficients", "tile_warps"), ("JPEGs", "symbol_longest")):
+            work = cost_model.read_counts()[cost_model.FORMS[form].work]
+            told, measured = self.crops(form, "NVIDIA H100", 1, **{key: 9 * work[key]})
+            self.assertIn("1.00 of it", measured)
+            self.assertEqual(told, "ok")
 
     def test_crops_that_failed_are_told(self):
         self.results.add("kernels", result={"benchmarks": [{
             "name": "Crop/224/64/iterations:30/manual_time", "error_occurred": True,
             "error_message": "the result is not the host's"}]})
-        self.told("crop kernels at 224 px", "not measured: the result is not the host's")
+        what = "kernels of crops of coefficients at 224 px"
+        self.told(what, "not measured: the result is not the host's")
         self.results.add("machine", result={"gpu": {"name": "NVIDIA L40S"}})
-        self.short("crop kernels at 224 px", "not measured: the result is not the host's")
+        self.short(what, "not measured: the result is not the host's")
 
     def test_a_runs_warnings_are_told(self):
         self.results.add("gemm_64", result=bench(warnings=["other programs' work: 9%"]))
