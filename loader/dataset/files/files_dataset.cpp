@@ -25,7 +25,7 @@
 #include "base/read_ahead.h"
 #include "dataset/files/image_folder.h"
 #include "dataset/joined_dataset.h"
-#include "dataset/stored_hints.h"
+#include "dataset/stored_dataset.h"
 
 namespace millrace {
 namespace {
@@ -39,7 +39,7 @@ bool ends_run(int error) {
   return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
 }
 
-class FilesDataset final : public Dataset, public std::enable_shared_from_this<FilesDataset> {
+class FilesDataset final : public StoredDataset {
  public:
   /// `path`: the folder or the list itself. `folder`: the images' paths are relative to it.
   FilesDataset(std::string path, const fs::path& folder, ListedImages images, DatasetFacts facts,
@@ -66,11 +66,6 @@ class FilesDataset final : public Dataset, public std::enable_shared_from_this<F
   }
   DatasetFacts facts() const override { return facts_; }
   std::optional<StoredRecord> stored_record(std::uint64_t index) const override;
-  bool has_stored_hints() const override { return hints_ != nullptr; }
-  void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const override {
-    hint.clear();
-    if (hints_ != nullptr) hints_->read(index, hint);
-  }
 
  private:
   class Reader;
@@ -82,7 +77,6 @@ class FilesDataset final : public Dataset, public std::enable_shared_from_this<F
   std::string folder_;
   ListedImages images_;
   DatasetFacts facts_;
-  std::unique_ptr<const StoredHints> hints_;
 };
 
 class FilesDataset::Reader final : public DatasetReader {
@@ -153,7 +147,7 @@ Status FilesDataset::Reader::read_file(const std::string& name, std::uint64_t in
 }
 
 std::unique_ptr<DatasetReader> FilesDataset::make_reader() const {
-  return std::make_unique<Reader>(shared_from_this());
+  return std::make_unique<Reader>(std::static_pointer_cast<const FilesDataset>(shared_from_this()));
 }
 
 void FilesDataset::prefetch(std::span<const std::uint64_t> indices) const {

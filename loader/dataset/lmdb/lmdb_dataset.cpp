@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "dataset/joined_dataset.h"
 #include "dataset/lmdb/page_table.h"
-#include "dataset/stored_hints.h"
+#include "dataset/stored_dataset.h"
 
 namespace millrace {
 namespace {
@@ -17,7 +16,7 @@ std::string_view key_from(std::string_view key, std::size_t begin) {
   return key.substr(std::min(begin, key.size()));
 }
 
-class LmdbDataset final : public Dataset, public std::enable_shared_from_this<LmdbDataset> {
+class LmdbDataset final : public StoredDataset {
  public:
   LmdbDataset(LmdbParts parts, const OpenOptions& options) : parts_(std::move(parts)) {
     if (options.hints && options.verify_checksums)
@@ -31,11 +30,6 @@ class LmdbDataset final : public Dataset, public std::enable_shared_from_this<Lm
   std::unique_ptr<DatasetReader> make_reader() const override;
   void prefetch(std::span<const std::uint64_t> indices) const override;
   std::string key(std::uint64_t index) const override;
-  bool has_stored_hints() const override { return hints_ != nullptr; }
-  void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const override {
-    hint.clear();
-    if (hints_ != nullptr) hints_->read(index, hint);
-  }
 
   void store_tables() const {
     std::vector<const Entries*> databases = {&parts_.records};
@@ -48,38 +42,16 @@ class LmdbDataset final : public Dataset, public std::enable_shared_from_this<Lm
   class Reader;
 
   LmdbParts parts_;
-  std::unique_ptr<const StoredHints> hints_;
 };
 
-class LmdbDataset::Reader final : public DatasetReader {
+class LmdbDataset::Reader final : public RecordReader {
  public:
-  explicit Reader(std::shared_ptr<const LmdbDataset> dataset)
-      : dataset_(std::move(dataset)),
-        cursor_(dataset_->parts_.records),
-        parser_(dataset_->parts_.schema->make_parser()) {
-    if (const auto& labels = dataset_->parts_.labels) label_cursor_.emplace(labels->entries);
-  }
-
-  Record read(std::uint64_t index) override {
-    check_index(*dataset_, index);
-    unreadable_ = Status::ok();
-    std::string reason, cannot_be_read = " cannot be read";
-    try {
-      if (const Status made = make(index); made.is_ok())
-        return Record(index, fields_);
-      else if (const Status kept = intact(); kept.is_ok())
-        reason = made.reason();
-      else
-        reason = kept.reason(), cannot_be_read.clear();
-    } catch (const LmdbDamage& damage) {
-      reason = std::string("the file's pages that lead to it are damaged: ") + damage.what();
-    } catch (const Error& error) {
-      reason = error.reason(), cannot_be_read.clear();
-      unreadable_ = Status::bad(reason);
-    }
-    throw Error(ErrorCode::bad_record,
-                record_name(*dataset_, index, reason) + cannot_be_read + ": " + reason, "", index,
-                reason);
+  explicit Reader(const LmdbDataset& dataset)
+      : RecordReader(dataset.shared_from_this(), " cannot be read"),
+        parts_(dataset.parts_),
+        cursor_(parts_.records),
+        parser_(parts_.schema->make_parser()) {
+    if (const auto& labels = parts_.labels) label_cursor_.emplace(labels->entries);
   }
 
   Status intact() const override {
@@ -93,13 +65,13 @@ class LmdbDataset::Reader final : public DatasetReader {
   }
 
  private:
-  Status make(std::uint64_t index) {
+  Status make(std::uint64_t index, Record& record) override try {
     value_ = label_value_ = {};
     fields_.clear();
     key_ = cursor_.key(index);
     RecordField label{};
     if (label_cursor_) {
-      const LabelEntries& labels = *dataset_->parts_.labels;
+      const LabelEntries& labels = *parts_.labels;
       if (key_from(label_cursor_->key(index), labels.own_key_begin) !=
           key_from(key_, labels.image_key_begin))
         return Status::bad("its label in the same place has another key");
@@ -108,14 +80,18 @@ class LmdbDataset::Reader final : public DatasetReader {
         return read;
     }
     value_ = cursor_.value(index);
-    if (Status parsed = parser_->parse(key_, value_, fields_); !parsed.is_ok()) return parsed;
-    if (!label_cursor_) return Status::ok();
-    std::erase_if(fields_, [](const RecordField& field) { return field.name == "label"; });
-    fields_.push_back(label);
-    return Status::ok();
+    Status parsed = parser_->parse(key_, value_, fields_);
+    if (label_cursor_) {
+      std::erase_if(fields_, [](const RecordField& field) { return field.name == "label"; });
+      fields_.push_back(label);
+    }
+    record = Record(index, fields_);
+    return parsed;
+  } catch (const LmdbDamage& damage) {
+    return damage.record_status();
   }
 
-  std::shared_ptr<const LmdbDataset> dataset_;
+  const LmdbParts& parts_;
   EntryCursor cursor_;
   std::optional<EntryCursor> label_cursor_;
   std::unique_ptr<EntryParser> parser_;
@@ -123,28 +99,17 @@ class LmdbDataset::Reader final : public DatasetReader {
   std::span<const std::byte> value_, label_value_;
   std::int64_t label_number_ = 0;
   std::vector<RecordField> fields_;
-  Status unreadable_ = Status::ok();
 };
 
 std::unique_ptr<DatasetReader> LmdbDataset::make_reader() const {
-  return std::make_unique<Reader>(shared_from_this());
+  return std::make_unique<Reader>(*this);
 }
 
 void LmdbDataset::prefetch(std::span<const std::uint64_t> indices) const {
-  std::vector<FileRange> ranges;
-  const auto add_all = [&](const Entries& entries) {
-    EntryCursor cursor(entries);
-    for (const std::uint64_t index : indices) {
-      if (index >= size()) continue;
-      try {
-        ranges.push_back(cursor.locate(index));
-      } catch (const std::runtime_error&) {
-        // Ignored here: reading the record reports this error.
-      }
-    }
-  };
-  add_all(parts_.records);
-  if (parts_.labels) add_all(parts_.labels->entries);
+  std::vector<FileRange> ranges = locate_all(indices, EntryCursor(parts_.records));
+  if (parts_.labels)
+    std::ranges::copy(locate_all(indices, EntryCursor(parts_.labels->entries)),
+                      std::back_inserter(ranges));
   parts_.records.file().read_ahead(std::move(ranges));
 }
 

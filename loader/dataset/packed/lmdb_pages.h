@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/error.h>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -59,6 +61,10 @@ T load(const std::byte* at) {
 struct LmdbDamage : std::runtime_error {
   LmdbDamage(std::uint64_t number, const std::string& message)
       : std::runtime_error(message), page(number) {}
+  /// Status of a record that this page leads to.
+  Status record_status() const {
+    return Status::bad(std::string("the file's pages that lead to it are damaged: ") + what());
+  }
   std::uint64_t page;
 };
 

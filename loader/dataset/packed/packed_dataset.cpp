@@ -7,12 +7,12 @@
 #include "dataset/packed/dataset_file.h"
 #include "dataset/packed/dataset_lock.h"
 #include "dataset/packed/shard_index.h"
-#include "dataset/stored_hints.h"
+#include "dataset/stored_dataset.h"
 
 namespace millrace {
 namespace {
 
-class PackedDataset final : public Dataset, public std::enable_shared_from_this<PackedDataset> {
+class PackedDataset final : public StoredDataset {
  public:
   PackedDataset(std::string name, std::shared_ptr<const DatasetFile> file,
                 const OpenOptions& options)
@@ -22,9 +22,8 @@ class PackedDataset final : public Dataset, public std::enable_shared_from_this<
         warnings_(file_->warnings()) {
     if (options_.hints && options_.verify_checksums)
       hints_ = StoredHints::open(
-          name_,
-          {.records = file_->description().records, .fingerprint = facts().fingerprint.value_or(0)},
-          options_.map, warnings_);
+          name_, {.records = size(), .fingerprint = facts().fingerprint.value_or(0)}, options_.map,
+          warnings_);
   }
 
   std::uint64_t size() const override { return file_->description().records; }
@@ -32,15 +31,12 @@ class PackedDataset final : public Dataset, public std::enable_shared_from_this<
   std::vector<std::string> classes() const override { return file_->description().classes; }
   std::vector<FieldSpec> field_specs() const override { return file_->description().field_specs; }
   std::unique_ptr<DatasetReader> make_reader() const override;
-  void prefetch(std::span<const std::uint64_t> indices) const override;
+  void prefetch(std::span<const std::uint64_t> indices) const override {
+    file_->read_ahead(locate_all(indices, DatasetCursor(*file_)));
+  }
   std::string key(std::uint64_t index) const override;
   DatasetFacts facts() const override;
   std::optional<StoredRecord> stored_record(std::uint64_t index) const override;
-  bool has_stored_hints() const override { return hints_ != nullptr; }
-  void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const override {
-    hint.clear();
-    if (hints_ != nullptr) hints_->read(index, hint);
-  }
 
  private:
   class Reader;
@@ -49,39 +45,14 @@ class PackedDataset final : public Dataset, public std::enable_shared_from_this<
   std::shared_ptr<const DatasetFile> file_;
   OpenOptions options_;
   std::vector<std::string> warnings_;
-  std::unique_ptr<const StoredHints> hints_;
 };
 
-class PackedDataset::Reader final : public DatasetReader {
+class PackedDataset::Reader final : public RecordReader {
  public:
-  explicit Reader(std::shared_ptr<const PackedDataset> dataset)
-      : dataset_(std::move(dataset)), cursor_(*dataset_->file_) {}
-
-  Record read(std::uint64_t index) override {
-    check_index(*dataset_, index);
-    unreadable_ = Status::ok();
-    std::string reason, cannot_be_read = " cannot be read";
-    try {
-      value_ = cursor_.find(index);
-      Status status = parse_record(value_, dataset_->file_->description().fields, fields_);
-      if (status.is_ok() && dataset_->options_.verify_checksums) status = check_checksum(value_);
-      if (status.is_ok())
-        return Record(index, fields_,
-                      dataset_->options_.verify_checksums ? stored_checksum(value_) : std::nullopt);
-      if (Status kept = intact(); kept.is_ok())
-        reason = status.reason();
-      else
-        reason = kept.reason(), cannot_be_read.clear();
-    } catch (const LmdbDamage& damage) {
-      reason = std::string("the file's pages that lead to it are damaged: ") + damage.what();
-    } catch (const Error& error) {
-      reason = error.reason(), cannot_be_read.clear();
-      unreadable_ = Status::bad(reason);
-    }
-    throw Error(ErrorCode::bad_record,
-                record_name(*dataset_, index, reason) + cannot_be_read + ": " + reason, "", index,
-                reason);
-  }
+  explicit Reader(const PackedDataset& dataset)
+      : RecordReader(dataset.shared_from_this(), " cannot be read"),
+        dataset_(dataset),
+        cursor_(*dataset.file_) {}
 
   Status intact() const override {
     return unreadable_.is_ok() ? cursor_.check_intact(value_) : unreadable_;
@@ -89,30 +60,26 @@ class PackedDataset::Reader final : public DatasetReader {
   std::size_t held_bytes() const override { return cursor_.held_bytes(); }
 
  private:
-  std::shared_ptr<const PackedDataset> dataset_;
+  Status make(std::uint64_t index, Record& record) override try {
+    const bool verifies = dataset_.options_.verify_checksums;
+    value_ = {};
+    value_ = cursor_.find(index);
+    Status status = parse_record(value_, dataset_.file_->description().fields, fields_);
+    if (status.is_ok() && verifies) status = check_checksum(value_);
+    record = Record(index, fields_, verifies ? stored_checksum(value_) : std::nullopt);
+    return status;
+  } catch (const LmdbDamage& damage) {
+    return damage.record_status();
+  }
+
+  const PackedDataset& dataset_;
   DatasetCursor cursor_;
   std::span<const std::byte> value_;
   std::vector<RecordField> fields_;
-  Status unreadable_ = Status::ok();
 };
 
 std::unique_ptr<DatasetReader> PackedDataset::make_reader() const {
-  return std::make_unique<Reader>(shared_from_this());
-}
-
-void PackedDataset::prefetch(std::span<const std::uint64_t> indices) const {
-  std::vector<FileRange> ranges;
-  ranges.reserve(indices.size());
-  DatasetCursor cursor(*file_);
-  for (const std::uint64_t index : indices) {
-    if (index >= size()) continue;
-    try {
-      ranges.push_back(cursor.locate(index));
-    } catch (const std::runtime_error&) {
-      // Ignored here: reading the record reports this error.
-    }
-  }
-  file_->read_ahead(std::move(ranges));
+  return std::make_unique<Reader>(*this);
 }
 
 std::string PackedDataset::key(std::uint64_t index) const {

@@ -11,7 +11,7 @@
 #include "dataset/fingerprint.h"
 #include "dataset/joined_dataset.h"
 #include "dataset/packed/atomic_file_writer.h"
-#include "dataset/stored_hints.h"
+#include "dataset/stored_dataset.h"
 #include "dataset/tar/tar_file.h"
 #include "dataset/tar/tar_names.h"
 #include "dataset/tar/tar_sample.h"
@@ -28,7 +28,7 @@ constexpr std::uint64_t max_sample_bytes = (std::uint64_t{4} << 30) - 1;
 constexpr std::uint64_t probed_samples = 16;
 
 /// The dataset of one tar.
-class TarDataset final : public Dataset, public std::enable_shared_from_this<TarDataset> {
+class TarDataset final : public StoredDataset {
  public:
   /// `needed`: the fields that the records of the previous tars have. Empty before the first tar
   /// with samples; that tar sets it.
@@ -46,18 +46,13 @@ class TarDataset final : public Dataset, public std::enable_shared_from_this<Tar
   std::string name() const override { return file_.name(); }
   std::unique_ptr<DatasetReader> make_reader() const override;
   void prefetch(std::span<const std::uint64_t> indices) const override {
-    file_.read_ahead(indices);
+    file_.read_ahead(locate_all(indices, file_));
   }
   std::string key(std::uint64_t index) const override;
   DatasetFacts facts() const override;
   std::optional<StoredRecord> stored_record(std::uint64_t index) const override {
     if (index >= size()) return {};
     return StoredRecord{.file = file_.name(), .bytes = sample_bytes(index)};
-  }
-  bool has_stored_hints() const override { return hints_ != nullptr; }
-  void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const override {
-    hint.clear();
-    if (hints_ != nullptr) hints_->read(index, hint);
   }
   /// Writes the index file beside the tar.
   void save_members() const;
@@ -75,54 +70,38 @@ class TarDataset final : public Dataset, public std::enable_shared_from_this<Tar
   TarFields needed_;
   /// Fields of a sound record. Empty if an earlier tar decided `needed_`.
   std::vector<std::string> fields_;
-  std::unique_ptr<const StoredHints> hints_;
 };
 
-class TarDataset::Reader final : public DatasetReader {
+class TarDataset::Reader final : public RecordReader {
  public:
-  explicit Reader(std::shared_ptr<const TarDataset> dataset)
-      : dataset_(std::move(dataset)), sample_(dataset_->needed_) {}
-
-  Record read(std::uint64_t index) override {
-    check_index(*dataset_, index);
-    const TarFile& file = dataset_->file_;
-    std::string reason;
-    bytes_ = {};
-    unreadable_ = Status::ok();
-    if (dataset_->sample_bytes(index) > max_sample_bytes) {
-      reason = "is " + std::to_string(dataset_->sample_bytes(index)) +
-               " bytes long with its headers; at most 4 GiB are read";
-    } else {
-      try {
-        bytes_ = file.read(index, buffer_);
-        const Status status = sample_.read(bytes_);
-        if (status.is_ok()) return Record(index, sample_.fields());
-        const Status kept = file.check_intact(bytes_);
-        reason = kept.is_ok() ? status.reason() : kept.reason();
-      } catch (const Error& error) {
-        reason = error.reason();
-        unreadable_ = Status::bad(reason);
-      }
-    }
-    throw Error(ErrorCode::bad_record, record_name(*dataset_, index, reason) + ": " + reason, "",
-                index, reason);
-  }
+  explicit Reader(const TarDataset& dataset)
+      : RecordReader(dataset.shared_from_this(), ""), dataset_(dataset), sample_(dataset.needed_) {}
 
   Status intact() const override {
-    return unreadable_.is_ok() ? dataset_->file_.check_intact(bytes_) : unreadable_;
+    return unreadable_.is_ok() ? dataset_.file_.check_intact(bytes_) : unreadable_;
   }
   std::size_t held_bytes() const override { return buffer_.capacity(); }
 
  private:
-  std::shared_ptr<const TarDataset> dataset_;
+  Status make(std::uint64_t index, Record& record) override {
+    bytes_ = {};
+    if (const std::uint64_t bytes = dataset_.sample_bytes(index); bytes > max_sample_bytes)
+      return Status::bad("is " + std::to_string(bytes) +
+                         " bytes long with its headers; at most 4 GiB are read");
+    bytes_ = dataset_.file_.read(index, buffer_);
+    Status status = sample_.read(bytes_);
+    record = Record(index, sample_.fields());
+    return status;
+  }
+
+  const TarDataset& dataset_;
   std::span<const std::byte> bytes_;
   std::vector<std::byte> buffer_;
   TarSample sample_;
-  Status unreadable_ = Status::ok();
 };
 
 std::unique_ptr<DatasetReader> TarDataset::make_reader() const {
-  return std::make_unique<Reader>(shared_from_this());
+  return std::make_unique<Reader>(*this);
 }
 
 TarFields TarDataset::look_at_samples() {

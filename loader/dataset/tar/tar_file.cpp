@@ -162,18 +162,22 @@ bool TarFile::take_stored_index(Bytes& tar, std::vector<std::string>& warnings) 
   return true;
 }
 
-std::span<const std::byte> TarFile::read(std::uint64_t sample,
-                                         std::vector<std::byte>& buffer) const {
+FileRange TarFile::locate(std::uint64_t sample) const {
   const SampleBlocks& blocks = index_.samples[static_cast<std::size_t>(sample)];
   // At the end of the file, the padding of the last block may be missing.
-  const auto bytes = static_cast<std::size_t>(std::min(blocks.bytes(), bytes_ - blocks.offset()));
-  if (map_) return map_->bytes().subspan(static_cast<std::size_t>(blocks.offset()), bytes);
+  return {blocks.offset(), std::min<std::size_t>(blocks.bytes(), bytes_ - blocks.offset())};
+}
+
+std::span<const std::byte> TarFile::read(std::uint64_t sample,
+                                         std::vector<std::byte>& buffer) const {
+  const auto [offset, bytes] = locate(sample);
+  if (map_) return map_->bytes().subspan(static_cast<std::size_t>(offset), bytes);
   if (buffer.size() < bytes) buffer.resize(bytes);
   const std::span<std::byte> to = std::span(buffer).first(bytes);
-  const std::size_t done = read_at(blocks.offset(), to);
+  const std::size_t done = read_at(offset, to);
   if (done < bytes)
     throw Error(ErrorCode::io,
-                why_unreadable(blocks.offset() + done, "the file ends there: it was made shorter"));
+                why_unreadable(offset + done, "the file ends there: it was made shorter"));
   return to;
 }
 
@@ -197,14 +201,7 @@ Status TarFile::check_intact(std::span<const std::byte> bytes) const {
               : Status::ok();
 }
 
-void TarFile::read_ahead(std::span<const std::uint64_t> samples) const {
-  std::vector<FileRange> ranges;
-  ranges.reserve(samples.size());
-  for (const std::uint64_t sample : samples) {
-    if (sample >= size()) continue;
-    const SampleBlocks& blocks = index_.samples[static_cast<std::size_t>(sample)];
-    ranges.push_back({blocks.offset(), static_cast<std::size_t>(blocks.bytes())});
-  }
+void TarFile::read_ahead(std::vector<FileRange> ranges) const {
   millrace::read_ahead(std::move(ranges), map_.get(), file_.get());
 }
 

@@ -34,13 +34,15 @@ class TarFile {
   const std::string& name() const { return name_; }
   std::uint64_t size() const { return index_.samples.size(); }
   const TarIndex& index() const { return index_; }
+  /// Returns the byte range of a sample, including its headers.
+  FileRange locate(std::uint64_t sample) const;
   /// Returns a sample's bytes including its headers: a view of the map, or of `buffer` if the tar
   /// is not mapped. Throws `Error` (`io`, naming file and offset).
   std::span<const std::byte> read(std::uint64_t sample, std::vector<std::byte>& buffer) const;
   /// Returns whether these mapped bytes are still unchanged. The reason names file and offset.
   Status check_intact(std::span<const std::byte> bytes) const;
-  /// Advises the system that these samples will be read soon.
-  void read_ahead(std::span<const std::uint64_t> samples) const;
+  /// Advises the system that these ranges will be read soon.
+  void read_ahead(std::vector<FileRange> ranges) const;
 
  private:
   class Bytes;
