@@ -106,7 +106,7 @@ std::unique_ptr<DatasetReader> ArrayDataset::make_reader() const {
 }
 
 void ArrayDataset::prefetch(std::span<const std::uint64_t> indices) const {
-  std::map<const ArrayFile*, std::vector<ByteRange>> of_files;
+  std::map<const ArrayFile*, std::vector<FileRange>> of_files;
   std::vector<std::byte> buffer;
   std::vector<ReadRange> ignored;
   for (const std::uint64_t index : indices) {

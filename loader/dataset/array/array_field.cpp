@@ -121,12 +121,12 @@ ReadRange ArrayField::locate(std::uint64_t record, std::vector<std::byte>& buffe
                              std::vector<ReadRange>& ranges) const {
   if (!offsets_) {
     const ArrayFile* file = nullptr;
-    const ByteRange range = array_.locate(record, file);
+    const FileRange range = array_.locate(record, file);
     return {file, range};
   }
   const ArrayPiece& piece = offsets_->pieces.front();
   const std::uint64_t each = offsets_->bytes;
-  const ByteRange both{piece.begin + record * each, 2 * each};
+  const FileRange both{piece.begin + record * each, 2 * each};
   ranges.emplace_back(piece.file.get(), both);
   const std::span<const std::byte> bytes = piece.file->read(both, buffer);
   std::int64_t limits[2] = {};

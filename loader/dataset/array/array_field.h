@@ -19,7 +19,7 @@ namespace millrace {
 enum class PixelOrder : std::uint8_t { chw, hwc, grey };
 
 /// A byte range and the file it was read from.
-using ReadRange = std::pair<const ArrayFile*, ByteRange>;
+using ReadRange = std::pair<const ArrayFile*, FileRange>;
 
 /// One field of an array dataset. Immutable; all methods may be called from any thread at once.
 class ArrayField {

@@ -52,54 +52,36 @@ ArrayFile::ArrayFile(FileDescriptor file, std::uint64_t bytes, std::string name,
   }
 }
 
-std::span<const std::byte> ArrayFile::read(ByteRange range, std::vector<std::byte>& buffer) const {
+std::span<const std::byte> ArrayFile::read(FileRange range, std::vector<std::byte>& buffer) const {
   const auto bytes = static_cast<std::size_t>(range.bytes);
   if (bytes == 0) return {};
-  if (map_) return map_->bytes().subspan(static_cast<std::size_t>(range.begin), bytes);
+  if (map_) return map_->bytes().subspan(static_cast<std::size_t>(range.offset), bytes);
   if (buffer.size() < bytes) buffer.resize(bytes);
   const std::span<std::byte> to = std::span(buffer).first(bytes);
-  if (const std::size_t done = read_full(file_.get(), range.begin, to); done < bytes)
+  if (const std::size_t done = read_full(file_.get(), range.offset, to); done < bytes)
     throw Error(ErrorCode::io,
                 unreadable_text(
-                    name_, range.begin + done,
+                    name_, range.offset + done,
                     errno == 0 ? "the file ends there: it was made shorter" : errno_text(errno)));
   return to;
 }
 
-Status ArrayFile::check_intact(ByteRange range) const {
+Status ArrayFile::check_intact(FileRange range) const {
   if (!map_ || range.bytes == 0 || map_->whole()) return Status::ok();
   if (const auto lost = map_->first_lost(map_->bytes().subspan(
-          static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.bytes))))
+          static_cast<std::size_t>(range.offset), static_cast<std::size_t>(range.bytes))))
     return Status::bad(unreadable_text(name_, *lost, "an I/O error, or the file was made shorter"));
   // If the file was shortened, the rest of its last page reads as zeros without a fault.
   struct stat status {};
   if (fstat(file_.get(), &status) != 0) return Status::bad(name_ + ": " + errno_text(errno));
   const auto now = static_cast<std::uint64_t>(status.st_size);
-  if (now >= range.end()) return Status::ok();
+  if (now >= range.offset + range.bytes) return Status::ok();
   return Status::bad(
-      unreadable_text(name_, std::max(range.begin, now), "the file was made shorter"));
+      unreadable_text(name_, std::max(range.offset, now), "the file was made shorter"));
 }
 
-void ArrayFile::read_ahead(std::vector<ByteRange> ranges) const {
-  const auto page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  std::ranges::sort(ranges, {}, &ByteRange::begin);
-  for (std::size_t first = 0; first < ranges.size();) {
-    std::uint64_t at = ranges[first].begin / page_bytes * page_bytes, end = at;
-    // Ranges in the same or adjacent pages become one request.
-    for (; first < ranges.size() && ranges[first].begin / page_bytes * page_bytes <= end; ++first)
-      end = std::max(end, (ranges[first].end() + page_bytes - 1) / page_bytes * page_bytes);
-    // Per call, Linux reads at most as many bytes as the device's largest request, and ignores the
-    // rest.
-    for (std::uint64_t bytes = 0; at < end; at += bytes) {
-      bytes = std::min(std::uint64_t{128} << 10, end - at);
-      if (map_)
-        madvise(const_cast<std::byte*>(map_->bytes().data() + at), static_cast<std::size_t>(bytes),
-                MADV_WILLNEED);
-      else
-        posix_fadvise(file_.get(), static_cast<off_t>(at), static_cast<off_t>(bytes),
-                      POSIX_FADV_WILLNEED);
-    }
-  }
+void ArrayFile::read_ahead(std::vector<FileRange> ranges) const {
+  millrace::read_ahead(std::move(ranges), map_.get(), file_.get());
 }
 
 }  // namespace millrace

@@ -12,17 +12,10 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
+#include "base/read_ahead.h"
 #include "base/sigbus_safe_map.h"
 
 namespace millrace {
-
-/// A range of bytes in a file.
-struct ByteRange {
-  std::uint64_t begin = 0;
-  std::uint64_t bytes = 0;
-
-  std::uint64_t end() const { return begin + bytes; }
-};
 
 /// A file that holds arrays, read through a memory map or by pread. Immutable and thread-safe.
 class ArrayFile {
@@ -40,12 +33,12 @@ class ArrayFile {
 
   /// Returns the bytes of `range`, which lies within `bytes()`: a view of the map, or of `buffer`
   /// if the file is not mapped. Throws `Error` (`io`, naming file and offset) if pread fails.
-  std::span<const std::byte> read(ByteRange range, std::vector<std::byte>& buffer) const;
+  std::span<const std::byte> read(FileRange range, std::vector<std::byte>& buffer) const;
   /// Returns whether the bytes that `read` returned for `range` are still those of the file: mapped
   /// bytes can be lost at any time. The reason names file and offset.
-  Status check_intact(ByteRange range) const;
+  Status check_intact(FileRange range) const;
   /// Advises the system that these ranges will be read soon.
-  void read_ahead(std::vector<ByteRange> ranges) const;
+  void read_ahead(std::vector<FileRange> ranges) const;
 
  private:
   ArrayFile(FileDescriptor file, std::uint64_t bytes, std::string name, bool mapped);

@@ -47,7 +47,7 @@ std::uint64_t StoredArray::values() const {
   return all;
 }
 
-ByteRange StoredArray::locate(std::uint64_t number, const ArrayFile*& file) const {
+FileRange StoredArray::locate(std::uint64_t number, const ArrayFile*& file) const {
   const ArrayPiece* piece = pieces.data();
   for (; number >= piece->values; ++piece) number -= piece->values;
   file = piece->file.get();
@@ -62,7 +62,7 @@ bool StoredArray::is_dense() const {
 StoredArray npy_array(std::shared_ptr<const ArrayFile> file) {
   const std::string name = file->name() + " ";
   std::vector<std::byte> buffer;
-  const ByteRange beginning{0, std::min<std::uint64_t>(file->bytes(), max_npy_header_bytes)};
+  const FileRange beginning{0, std::min<std::uint64_t>(file->bytes(), max_npy_header_bytes)};
   NpyHeader header;
   try {
     header = parse_npy_header(file->read(beginning, buffer));

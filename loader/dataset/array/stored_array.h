@@ -34,7 +34,7 @@ struct StoredArray {
 
   std::uint64_t values() const;
   /// Returns the byte range of value `number` (< `values()`), and its file in `file`.
-  ByteRange locate(std::uint64_t number, const ArrayFile*& file) const;
+  FileRange locate(std::uint64_t number, const ArrayFile*& file) const;
   /// Returns whether the values of each piece are adjacent, without gaps.
   bool is_dense() const;
 };
