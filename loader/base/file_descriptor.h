@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace millrace {
@@ -40,6 +42,13 @@ class FileDescriptor {
 /// Whether an error of open(2) means that the file does not exist.
 inline bool names_no_file(int error) {
   return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
+}
+
+/// Returns the path that symbolic links lead to; `path` itself if that fails.
+inline std::filesystem::path resolved(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::path target = std::filesystem::canonical(path, error);
+  return error ? path : target;
 }
 
 }  // namespace millrace

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
+
+#include "base/file_descriptor.h"
 
 namespace millrace {
 
@@ -23,6 +28,15 @@ inline std::size_t read_full(int file, std::uint64_t offset, std::span<std::byte
     done += static_cast<std::size_t>(read);
   }
   return done;
+}
+
+/// Whether a file begins with the magic number of a format; false if it cannot be read.
+inline bool begins_with(const std::filesystem::path& path, const std::array<char, 8>& magic) {
+  const FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  std::array<char, 8> first{};
+  return file &&
+         read_full(file.get(), 0, std::as_writable_bytes(std::span(first))) == first.size() &&
+         first == magic;
 }
 
 }  // namespace millrace

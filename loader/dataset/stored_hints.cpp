@@ -14,7 +14,6 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
 #include "base/read_full.h"
@@ -30,19 +29,9 @@ constexpr std::array<char, 8> hints_format = {'M', 'R', 'n', 'o', 't', 'e', 's',
 
 }  // namespace
 
-fs::path stored_hints_path(const fs::path& file) {
-  std::error_code error;
-  const fs::path real = fs::canonical(file, error);
-  return (error ? file : real).string() + ".index";
-}
+fs::path stored_hints_path(const fs::path& file) { return resolved(file).string() + ".index"; }
 
-bool is_hints_file(const fs::path& path) {
-  std::array<char, hints_format.size()> first{};
-  const FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  return file &&
-         read_full(file.get(), 0, std::as_writable_bytes(std::span(first))) == first.size() &&
-         first == hints_format;
-}
+bool is_hints_file(const fs::path& path) { return begins_with(path, hints_format); }
 
 std::vector<std::byte> HintsHeader::packed() const {
   std::vector<std::byte> all(bytes);

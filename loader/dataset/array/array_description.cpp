@@ -8,9 +8,9 @@
 #include <climits>
 #include <map>
 #include <optional>
-#include <system_error>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "base/json_members.h"
 
 namespace millrace {
@@ -68,9 +68,7 @@ class DescriptionReader {
  public:
   DescriptionReader(const fs::path& path, bool mapped) : name_(path.string()), mapped_(mapped) {
     // If the path is a symbolic link, the files are in the folder of its target.
-    std::error_code error;
-    const fs::path at = fs::canonical(path, error);
-    folder_ = (error ? path : at).parent_path();
+    folder_ = resolved(path).parent_path();
   }
 
   ArrayDescription read(const Json& json) {

@@ -14,9 +14,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
-#include <system_error>
 
-#include "base/file_descriptor.h"
 #include "base/read_full.h"
 #include "dataset/packed/atomic_file_writer.h"
 
@@ -43,13 +41,7 @@ std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t at) {
   return lmdb::load<std::uint64_t>(bytes.data() + at);
 }
 
-bool is_page_table(const fs::path& path) {
-  std::array<char, table_format.size()> first{};
-  const FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  return file &&
-         read_full(file.get(), 0, std::as_writable_bytes(std::span(first))) == first.size() &&
-         first == table_format;
-}
+bool is_page_table(const fs::path& path) { return begins_with(path, table_format); }
 
 /// The stored file's bytes without the checksum, or the reason why they are not used. Both are
 /// empty if the file does not exist.
@@ -109,11 +101,7 @@ std::optional<LeafTable> table_in(std::span<const std::byte> bytes, const LmdbTr
 
 }  // namespace
 
-fs::path page_table_path(const fs::path& file) {
-  std::error_code error;
-  const fs::path real = fs::canonical(file, error);
-  return (error ? file : real).string() + ".pages";
-}
+fs::path page_table_path(const fs::path& file) { return resolved(file).string() + ".pages"; }
 
 std::shared_ptr<const LeafTable> stored_or_made_table(const LmdbFile& file, const LmdbTree& tree,
                                                       std::vector<std::string>& warnings) {

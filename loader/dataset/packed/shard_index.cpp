@@ -143,9 +143,7 @@ ShardIndex read_shard_index(const fs::path& path) {
 
 fs::path shard_path(const fs::path& index, const std::string& file) {
   // If the path is a symbolic link, the shards are in the folder of its target.
-  std::error_code error;
-  const fs::path at = fs::canonical(index, error);
-  return (error ? index : at).parent_path() / file;
+  return resolved(index).parent_path() / file;
 }
 
 std::shared_ptr<const DatasetFile> open_listed_shard(const fs::path& index, const ShardEntry& shard,

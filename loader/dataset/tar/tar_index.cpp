@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/tar/tar_index.h"
 
-#include <fcntl.h>
 #include <millrace/dataset.h>
 #include <millrace/detail/tar_members.h>
 #include <millrace/detail/webdataset_sample.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <array>
 #include <bit>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
-#include "base/file_descriptor.h"
 #include "base/read_full.h"
 
 namespace millrace {
@@ -90,18 +86,10 @@ TarIndex scan_tar(TarBytes& tar, std::uint64_t bytes) {
 }
 
 std::filesystem::path tar_members_path(const std::filesystem::path& tar) {
-  std::error_code error;
-  const std::filesystem::path real = std::filesystem::canonical(tar, error);
-  return (error ? tar : real).string() + ".members";
+  return resolved(tar).string() + ".members";
 }
 
-bool is_tar_index(const std::filesystem::path& path) {
-  std::array<char, index_mark.size()> first{};
-  const FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  return file &&
-         read_full(file.get(), 0, std::as_writable_bytes(std::span(first))) == first.size() &&
-         first == index_mark;
-}
+bool is_tar_index(const std::filesystem::path& path) { return begins_with(path, index_mark); }
 
 std::vector<std::byte> packed_index(const TarIndex& index) {
   const std::uint64_t head[] = {
