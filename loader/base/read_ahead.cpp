@@ -33,4 +33,11 @@ void read_ahead(std::vector<FileRange> ranges, const SigbusSafeMap* map, int fil
   }
 }
 
+void expect_random_reads(const SigbusSafeMap* map, int file) {
+  if (map != nullptr)
+    madvise(const_cast<std::byte*>(map->bytes().data()), map->bytes().size(), MADV_RANDOM);
+  else
+    posix_fadvise(file, 0, 0, POSIX_FADV_RANDOM);
+}
+
 }  // namespace millrace

@@ -18,5 +18,7 @@ struct FileRange {
 /// Advises the system that these bytes of a file will be read soon. They are read through `map`, or
 /// through the open file `file` if `map` is null.
 void read_ahead(std::vector<FileRange> ranges, const SigbusSafeMap* map, int file);
+/// Advises the system that the file is read in random order, so that it does not read ahead itself.
+void expect_random_reads(const SigbusSafeMap* map, int file);
 
 }  // namespace millrace

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 
 #include "base/file_descriptor.h"
 
@@ -28,6 +29,12 @@ inline std::size_t read_full(int file, std::uint64_t offset, std::span<std::byte
     done += static_cast<std::size_t>(read);
   }
   return done;
+}
+
+/// Text of the error that a file cannot be read at an offset.
+inline std::string unreadable_text(const std::string& name, std::uint64_t offset,
+                                   const std::string& reason) {
+  return name + " cannot be read at byte " + std::to_string(offset) + ": " + reason;
 }
 
 /// Whether a file begins with the magic number of a format; false if it cannot be read.

@@ -3,9 +3,7 @@
 
 #include <fcntl.h>
 #include <millrace/detail/errno_text.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,14 +12,6 @@
 #include "base/read_full.h"
 
 namespace millrace {
-namespace {
-
-std::string unreadable_text(const std::string& name, std::uint64_t offset,
-                            const std::string& reason) {
-  return name + " cannot be read at byte " + std::to_string(offset) + ": " + reason;
-}
-
-}  // namespace
 
 std::shared_ptr<const ArrayFile> ArrayFile::open(const std::filesystem::path& path, bool mapped) {
   std::string name = path.string();
@@ -43,13 +33,7 @@ ArrayFile::ArrayFile(FileDescriptor file, std::uint64_t bytes, std::string name,
     : file_(std::move(file)), bytes_(bytes), name_(std::move(name)) {
   if (mapped && bytes_ > 0)
     map_ = SigbusSafeMap::make(file_.get(), static_cast<std::size_t>(bytes_), name_, warnings_);
-  if (map_) {
-    // Records are read in random order, so the kernel should not read the bytes after a record in
-    // advance.
-    madvise(const_cast<std::byte*>(map_->bytes().data()), map_->bytes().size(), MADV_RANDOM);
-  } else {
-    posix_fadvise(file_.get(), 0, 0, POSIX_FADV_RANDOM);
-  }
+  expect_random_reads(map_.get(), file_.get());
 }
 
 std::span<const std::byte> ArrayFile::read(FileRange range, std::vector<std::byte>& buffer) const {

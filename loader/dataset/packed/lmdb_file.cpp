@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <millrace/detail/errno_text.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -20,17 +19,12 @@
 namespace millrace {
 namespace {
 
-std::string cannot_be_read(const std::string& name, std::uint64_t offset,
-                           const std::string& reason) {
-  return name + " cannot be read at byte " + std::to_string(offset) + ": " + reason;
-}
-
 /// Reads into `to` and returns the number of bytes read. Throws `Error` (`io`).
 std::size_t read_at(int file, const std::string& name, std::uint64_t offset,
                     std::span<std::byte> to) {
   const std::size_t done = read_full(file, offset, to);
   if (done < to.size() && errno != 0)
-    throw Error(ErrorCode::io, cannot_be_read(name, offset + done, errno_text(errno)));
+    throw Error(ErrorCode::io, unreadable_text(name, offset + done, errno_text(errno)));
   return done;
 }
 
@@ -198,13 +192,8 @@ std::shared_ptr<const LmdbFile> LmdbFile::share(const std::shared_ptr<const Lmdb
 LmdbFile::LmdbFile(FileDescriptor file, const LmdbMeta& meta, std::string name, Id id)
     : name_(std::move(name)), meta_(meta), id_(id) {
   if (std::get<bool>(id)) map_ = SigbusSafeMap::make(file.get(), bytes(), name_, warnings_);
-  if (map_) {
-    // Records are read in random order, so the kernel should not read ahead.
-    madvise(const_cast<std::byte*>(map().data()), bytes(), MADV_RANDOM);
-  } else {
-    file_ = std::move(file);
-    posix_fadvise(file_.get(), 0, 0, POSIX_FADV_RANDOM);
-  }
+  if (!map_) file_ = std::move(file);
+  expect_random_reads(map_.get(), file_.get());
 }
 
 std::uint64_t LmdbFile::length_now() const {
@@ -220,7 +209,7 @@ void LmdbFile::read_ahead(std::vector<FileRange> ranges) const {
 }
 
 Error LmdbFile::unreadable(std::uint64_t offset, const std::string& reason) const {
-  return {ErrorCode::io, cannot_be_read(name_, offset, reason)};
+  return {ErrorCode::io, unreadable_text(name_, offset, reason)};
 }
 
 void LmdbFile::check_not_lost(FileRange range) const {

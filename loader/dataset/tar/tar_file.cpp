@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <millrace/detail/errno_text.h>
 #include <millrace/detail/tar_members.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,13 +104,8 @@ TarFile::TarFile(const std::filesystem::path& path, bool mapped, std::vector<std
   modified_ns_ = modified_ns(status);
   if (mapped)
     map_ = SigbusSafeMap::make(file_.get(), static_cast<std::size_t>(bytes_), name_, warnings);
-  if (map_) {
-    // Records are read in random order, so the kernel should not read ahead.
-    ::madvise(const_cast<std::byte*>(map_->bytes().data()), map_->bytes().size(), MADV_RANDOM);
-    file_ = {};
-  } else {
-    ::posix_fadvise(file_.get(), 0, 0, POSIX_FADV_RANDOM);
-  }
+  expect_random_reads(map_.get(), file_.get());
+  if (map_) file_ = {};
   Bytes tar(*this);
   try {
     const auto begin = tar.read(0, tar_block_bytes);
@@ -177,7 +171,7 @@ std::span<const std::byte> TarFile::read(std::uint64_t sample,
   const std::size_t done = read_at(offset, to);
   if (done < bytes)
     throw Error(ErrorCode::io,
-                why_unreadable(offset + done, "the file ends there: it was made shorter"));
+                unreadable_text(name_, offset + done, "the file ends there: it was made shorter"));
   return to;
 }
 
@@ -193,11 +187,11 @@ Status TarFile::check_intact(std::span<const std::byte> bytes) const {
   constexpr const char* reason = "an I/O error, or the file was made shorter";
   if (behind >= all.size()) {
     const std::size_t lost = map_->first_lost(bytes).value_or(offset);
-    return Status::bad(why_unreadable(lost, reason));
+    return Status::bad(unreadable_text(name_, lost, reason));
   }
   (void)*const_cast<const volatile std::byte*>(all.data() + behind);
   const auto lost = map_->first_lost(all.subspan(offset, behind + 1 - offset));
-  return lost ? Status::bad(why_unreadable(std::min<std::size_t>(*lost, end), reason))
+  return lost ? Status::bad(unreadable_text(name_, std::min<std::size_t>(*lost, end), reason))
               : Status::ok();
 }
 
@@ -205,14 +199,10 @@ void TarFile::read_ahead(std::vector<FileRange> ranges) const {
   millrace::read_ahead(std::move(ranges), map_.get(), file_.get());
 }
 
-std::string TarFile::why_unreadable(std::uint64_t offset, const std::string& reason) const {
-  return name_ + " cannot be read at byte " + std::to_string(offset) + ": " + reason;
-}
-
 std::size_t TarFile::read_at(std::uint64_t offset, std::span<std::byte> to) const {
   const std::size_t read = read_full(file_.get(), offset, to);
   if (read < to.size() && errno != 0)
-    throw Error(ErrorCode::io, why_unreadable(offset, errno_text(errno)));
+    throw Error(ErrorCode::io, unreadable_text(name_, offset, errno_text(errno)));
   return read;
 }
 

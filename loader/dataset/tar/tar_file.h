@@ -47,7 +47,6 @@ class TarFile {
  private:
   class Bytes;
 
-  std::string why_unreadable(std::uint64_t offset, const std::string& reason) const;
   /// Reads into `to` and returns the number of bytes read, which is less at the file's end.
   std::size_t read_at(std::uint64_t offset, std::span<std::byte> to) const;
   bool take_stored_index(Bytes& tar, std::vector<std::string>& warnings);
