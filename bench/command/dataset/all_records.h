@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/dataset.h>
 #include <millrace/detail/worker_pool.h>
 #include <millrace/runtime.h>
 
@@ -11,58 +12,58 @@
 #include <exception>
 #include <future>
 #include <memory>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 namespace millrace::cli {
 
-/// Half-open range [begin, end) of indices.
-struct IndexRange {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-};
-
-/// Length of a range, at most `longest`: short enough that all workers end at about the same time.
-inline std::uint64_t range_length(std::uint64_t count, const Runtime& runtime,
-                                  std::uint64_t longest) {
-  constexpr std::uint64_t ranges_per_worker = 64;
-  return std::clamp<std::uint64_t>(count / (ranges_per_worker * runtime.workers()), 1, longest);
-}
-
-/// A job that does the work on one range. It owns all its data, so that it may outlive the caller.
+/// A job that does the work on some numbers. It owns all its data, so that it may outlive the
+/// caller.
 template <typename Make, typename Result>
 class RangeJob final : public Job {
  public:
-  RangeJob(IndexRange range, std::shared_ptr<const Make> make)
-      : range_(range), make_(std::move(make)) {}
+  RangeJob(std::vector<std::uint64_t> numbers, std::shared_ptr<const Dataset> prefetched,
+           std::shared_ptr<const Make> make)
+      : numbers_(std::move(numbers)), prefetched_(std::move(prefetched)), make_(std::move(make)) {}
 
   std::size_t items() const override { return 1; }
   void run(std::size_t, unsigned worker) override {
     try {
-      made_.set_value((*make_)(range_, worker));
+      if (prefetched_) prefetched_->prefetch(numbers_);
+      std::vector<Result> made;
+      made.reserve(numbers_.size());
+      for (const std::uint64_t number : numbers_) made.push_back((*make_)(number, worker));
+      made_.set_value(std::move(made));
     } catch (...) {
       made_.set_exception(std::current_exception());
     }
   }
 
-  /// Waits for the result; call it once. Rethrows the exceptions of the work.
-  Result take() { return made_.get_future().get(); }
+  /// Waits for the results; call it once. Rethrows the exceptions of the work.
+  std::vector<Result> take() { return made_.get_future().get(); }
 
  private:
-  IndexRange range_;
+  std::vector<std::uint64_t> numbers_;
+  std::shared_ptr<const Dataset> prefetched_;
   std::shared_ptr<const Make> make_;
-  std::promise<Result> made_;
+  std::promise<std::vector<Result>> made_;
 };
 
-/// Runs work over the numbers 0 .. count-1 on the runtime's workers, in ranges of `range_length`.
-/// Calls `make(range, worker)` on a worker for each range, and `take(made)` with the result on this
-/// thread, in the order of the ranges. When `take` returns false before the last range, it ends
-/// early and returns false. Rethrows the exceptions of both. `make` must own all its data: a call
-/// may still run after this has returned.
+/// Runs work over the numbers 0 .. count-1 on the runtime's workers, in ranges of up to `longest`.
+/// Announces the records of a range to `prefetched` unless that is null. Calls `make(number,
+/// worker)` on a worker for each number, and `take(made)` with the result on this thread, in the
+/// order of the numbers. When `take` returns false at the end of a range before the last one, it
+/// ends early and returns false. Rethrows the exceptions of all. `make` must own all its data: a
+/// call may still run after this has returned.
 template <typename Make, typename Take>
-bool over_ranges(Runtime& runtime, std::uint64_t count, std::uint64_t range_length, Make make,
-                 const Take& take) {
-  using Result = decltype(make(IndexRange{}, 0U));
-  using Work = RangeJob<Make, Result>;
+bool over_records(Runtime& runtime, std::uint64_t count, std::uint64_t longest,
+                  const std::shared_ptr<const Dataset>& prefetched, Make make, const Take& take) {
+  using Work = RangeJob<Make, decltype(make(0, 0U))>;
+  // Short enough that all workers end at about the same time.
+  constexpr std::uint64_t ranges_per_worker = 64;
+  const std::uint64_t length =
+      std::clamp<std::uint64_t>(count / (ranges_per_worker * runtime.workers()), 1, longest);
   const auto shared_make = std::make_shared<const Make>(std::move(make));
   const auto& pools = runtime.pools();
 
@@ -78,9 +79,10 @@ bool over_ranges(Runtime& runtime, std::uint64_t count, std::uint64_t range_leng
   std::uint64_t next = 0;
   const auto begin_on = [&](WorkerPool* pool) {
     if (next == count) return;
-    const std::uint64_t end = next + std::min(range_length, count - next);
-    begun.emplace_back(std::make_shared<Work>(IndexRange{next, end}, shared_make), pool);
-    next = end;
+    std::vector<std::uint64_t> numbers(std::min(length, count - next));
+    std::iota(numbers.begin(), numbers.end(), next);
+    next += numbers.size();
+    begun.emplace_back(std::make_shared<Work>(std::move(numbers), prefetched, shared_make), pool);
     pool->submit(&owner, begun.back().first);
   };
   // Begins enough jobs to keep all workers busy. Their number bounds the memory.
@@ -89,7 +91,8 @@ bool over_ranges(Runtime& runtime, std::uint64_t count, std::uint64_t range_leng
   while (!begun.empty()) {
     const auto [job, pool] = std::move(begun.front());
     begun.pop_front();
-    const bool goes_on = take(job->take());
+    bool goes_on = true;
+    for (auto& made : job->take()) goes_on = take(std::move(made));
     if (!goes_on) return begun.empty() && next == count;
     begin_on(pool);
   }

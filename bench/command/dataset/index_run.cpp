@@ -9,7 +9,6 @@
 
 #include <cstdio>
 #include <new>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -77,34 +76,24 @@ IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoin
   const auto budget = std::make_shared<DecodeBudget>(limits);
   for (IndexTools& tools : *tools_of_workers)
     tools = {dataset->make_reader(), make_image_decoder(budget)};
-  const auto index_range = [dataset, tools_of_workers, points](IndexRange range, unsigned worker) {
-    std::vector<std::uint64_t> numbers(range.end - range.begin);
-    std::iota(numbers.begin(), numbers.end(), range.begin);
-    dataset->prefetch(numbers);
-    std::vector<IndexedRecord> all;
-    all.reserve(numbers.size());
-    for (const std::uint64_t number : numbers)
-      all.push_back(index_of(*dataset, number, points, (*tools_of_workers)[worker]));
-    return all;
+  const auto make = [dataset, tools_of_workers, points](std::uint64_t number, unsigned worker) {
+    return index_of(*dataset, number, points, (*tools_of_workers)[worker]);
   };
   std::uint64_t number = 0;
-  const auto take = [&](const std::vector<IndexedRecord>& all) {
-    for (const IndexedRecord& made : all) {
-      progress.advance(made.image_bytes);
-      writer.append(made.index);
-      if (!made.bad.empty())
-        result.bad.push_back({number, dataset->key(number), made.bad});
-      else if (!made.has_image)
-        ++result.without_image;
-      else if (made.index.empty())
-        ++(made.coefficients ? result.coefficients : result.others);
-      ++number;
-      result.image_bytes += made.image_bytes;
-    }
+  const auto take = [&](const IndexedRecord& made) {
+    progress.advance(made.image_bytes);
+    writer.append(made.index);
+    if (!made.bad.empty())
+      result.bad.push_back({number, dataset->key(number), made.bad});
+    else if (!made.has_image)
+      ++result.without_image;
+    else if (made.index.empty())
+      ++(made.coefficients ? result.coefficients : result.others);
+    ++number;
+    result.image_bytes += made.image_bytes;
     return !interrupt.requested();
   };
-  const std::uint64_t length = range_length(result.records, runtime, 128);
-  result.interrupted = !over_ranges(runtime, result.records, length, index_range, take);
+  result.interrupted = !over_records(runtime, result.records, 128, dataset, make, take);
   if (!result.interrupted) writer.finish();
   result.indexed = writer.hints();
   result.index_bytes = writer.bytes();

@@ -137,21 +137,13 @@ Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sampl
   const auto lookers = std::make_shared<std::vector<Looker>>(runtime.workers());
   for (Looker& looker : *lookers) looker = {dataset->make_reader(), make_image_decoder()};
   const auto look = [dataset, specs = dataset->field_specs(), lookers, count, records](
-                        IndexRange range, unsigned worker) {
-    std::vector<Glance> glances;
-    glances.reserve(range.end - range.begin);
-    for (std::uint64_t n = range.begin; n < range.end; ++n)
-      glances.push_back(
-          glance_at(*dataset, specs, one_of_part(n, count, records), (*lookers)[worker]));
-    return glances;
+                        std::uint64_t n, unsigned worker) {
+    return glance_at(*dataset, specs, one_of_part(n, count, records), (*lookers)[worker]);
   };
-  const std::uint64_t length = range_length(count, runtime, 2048);
-  found.interrupted = !over_ranges(runtime, count, length, look, [&](std::vector<Glance> glances) {
-    for (Glance& glance : glances) {
-      // Only the header's bytes were read, so only these are added.
-      progress.advance(glance.image ? glance.image->header_bytes : 0);
-      take(found, std::move(glance));
-    }
+  found.interrupted = !over_records(runtime, count, 2048, nullptr, look, [&](Glance glance) {
+    // Only the header's bytes were read, so only these are added.
+    progress.advance(glance.image ? glance.image->header_bytes : 0);
+    take(found, std::move(glance));
     return !interrupt.requested();
   });
   found.seconds = progress.seconds();

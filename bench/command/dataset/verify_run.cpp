@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <new>
-#include <numeric>
 #include <utility>
 
 #include "command/console/progress.h"
@@ -191,36 +190,27 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth d
   for (VerifyTools& tools : *tools_of_workers)
     tools = {dataset->make_reader(), make_image_decoder(budget),
              std::make_unique<JpegRecoder>(budget)};
-  const auto check_range = [dataset, tools_of_workers, depth](IndexRange range, unsigned worker) {
-    std::vector<std::uint64_t> indices(range.end - range.begin);
-    std::iota(indices.begin(), indices.end(), range.begin);
-    dataset->prefetch(indices);
-    std::vector<Checked> all;
-    all.reserve(indices.size());
-    for (const std::uint64_t index : indices)
-      all.push_back(check(*dataset, index, depth, (*tools_of_workers)[worker]));
-    return all;
+  const auto check_record = [dataset, tools_of_workers, depth](std::uint64_t index,
+                                                               unsigned worker) {
+    return check(*dataset, index, depth, (*tools_of_workers)[worker]);
   };
-  const std::uint64_t length = range_length(result.records, runtime, 128);
   std::uint64_t fingerprint = 0;
   bool all_found = true;
-  result.interrupted =
-      !over_ranges(runtime, result.records, length, check_range, [&](std::vector<Checked> all) {
-        for (Checked& checked : all) {
-          progress.advance(checked.bytes);
-          ++result.checked;
-          result.bytes += checked.bytes;
-          result.decoded += checked.decoded ? 1 : 0;
-          result.repaired += checked.repaired ? 1 : 0;
-          result.proved += checked.proved ? 1 : 0;
-          result.restored += checked.restored ? 1 : 0;
-          result.compared += checked.compared ? 1 : 0;
-          if (checked.checksum) fingerprint = fingerprint_with(fingerprint, *checked.checksum);
-          all_found = all_found && checked.checksum;
-          if (checked.bad) result.bad.push_back(std::move(*checked.bad));
-        }
-        return !interrupt.requested();
-      });
+  const auto take = [&](Checked checked) {
+    progress.advance(checked.bytes);
+    ++result.checked;
+    result.bytes += checked.bytes;
+    result.decoded += checked.decoded ? 1 : 0;
+    result.repaired += checked.repaired ? 1 : 0;
+    result.proved += checked.proved ? 1 : 0;
+    result.restored += checked.restored ? 1 : 0;
+    result.compared += checked.compared ? 1 : 0;
+    if (checked.checksum) fingerprint = fingerprint_with(fingerprint, *checked.checksum);
+    all_found = all_found && checked.checksum;
+    if (checked.bad) result.bad.push_back(std::move(*checked.bad));
+    return !interrupt.requested();
+  };
+  result.interrupted = !over_records(runtime, result.records, 128, dataset, check_record, take);
   if (result.fingerprint && all_found && !result.interrupted)
     result.found_fingerprint = fingerprint;
   if (result.bad.empty() && !result.is_sound()) result.bad = repeated_records(*dataset);
