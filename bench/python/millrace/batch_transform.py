@@ -109,11 +109,7 @@ class BatchTransform(BatchTransformHandle):
             run=run_batch,
             free_user=free_owner,
         )
-        try:
-            super().__init__(new_handle("batch_transform_create", byref(callbacks)))
-        except BaseException:
-            free_owner(owner.key)
-            raise
+        super().__init__(owner.new_handle("batch_transform_create", byref(callbacks)))
         self.failures = failures
 
 

@@ -101,11 +101,7 @@ class Dataset(Handle):
             read=read,
             free_user=free_owner,
         )
-        try:
-            self.handle = new_handle("dataset_create", byref(callbacks))
-        except BaseException:
-            free_owner(owner.key)
-            raise
+        self.handle = owner.new_handle("dataset_create", byref(callbacks))
         return self
 
     @classmethod
@@ -140,11 +136,7 @@ class Dataset(Handle):
         if not isinstance(records, Iterator):
             callbacks.restart = restart_stream
         options = one_pass_options(window_records, memory_bytes)
-        try:
-            self.handle = new_handle("dataset_one_pass", byref(callbacks), byref(options))
-        except BaseException:
-            free_owner(owner.key)
-            raise
+        self.handle = owner.new_handle("dataset_one_pass", byref(callbacks), byref(options))
         return self
 
     @classmethod
@@ -234,6 +226,14 @@ class Owner:
         self.value, self.failures = value, failures
         self.key = next(self.keys)
         self.all[self.key] = self
+
+    def new_handle(self, name: str, *arguments: Any) -> int:
+        """Like `library.new_handle`. After an error the library does not free the owner."""
+        try:
+            return new_handle(name, *arguments)
+        except BaseException:
+            free_owner(self.key)
+            raise
 
 
 def report(error: Any, failed: BaseException, owner: Owner, status: int) -> int:

@@ -255,11 +255,7 @@ class Transform(TransformHandle):
             make=make_sample,
             free_user=free_owner,
         )
-        try:
-            super().__init__(new_handle("transform_create", byref(callbacks)))
-        except BaseException:
-            free_owner(owner.key)
-            raise
+        super().__init__(owner.new_handle("transform_create", byref(callbacks)))
         self.failures = failures
 
 
