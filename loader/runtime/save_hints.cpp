@@ -40,7 +40,10 @@ std::uint64_t save_hints(const std::shared_ptr<const Dataset>& dataset, Runtime&
   for (std::uint64_t record = 0; record < dataset->size(); ++record) {
     hints->read(record, hint);
     if (hint.empty()) dataset->stored_hint(record, hint);
-    writer.append(hint);
+    if (!hint.empty())
+      writer.append(hint);
+    else
+      writer.append_stored();  // `dataset` may be open without them (`OpenOptions::hints`)
   }
   writer.finish();
   return writer.hints();

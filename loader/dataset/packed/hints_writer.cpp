@@ -88,6 +88,8 @@ class HintsWriter::File {
         table_(HintsHeader::bytes),
         hints_(header_of(dataset).end_of_table()) {
     check_is_at(dataset, dataset.facts().files.front());
+    std::vector<std::string> unusable;
+    stored_ = StoredHints::open(dataset.facts().files.front(), header_of(dataset), false, unusable);
     PlacedBytes front(0);
     file_.try_to(front.put(file_.number(), header_of(dataset).packed()));
     file_.try_to(front.flush(file_.number()));
@@ -95,6 +97,12 @@ class HintsWriter::File {
   }
 
   bool is_full() const { return done_ == records_; }
+
+  /// Reads the hint that is stored for the next record.
+  void read_stored(std::vector<std::byte>& hint) const {
+    hint.clear();
+    if (stored_ != nullptr) stored_->read(done_, hint);
+  }
 
   void append(std::span<const std::byte> hint) {
     file_.try_to(hints_.put(file_.number(), hint));
@@ -116,6 +124,8 @@ class HintsWriter::File {
 
   const std::uint64_t records_;
   AtomicFileWriter file_;
+  /// The hints that the new ones replace; null without such hints.
+  std::unique_ptr<const StoredHints> stored_;
   PlacedBytes table_;
   PlacedBytes hints_;
   std::uint64_t done_ = 0;
@@ -154,6 +164,11 @@ void HintsWriter::append(std::span<const std::byte> hint) {
     begun_ = parts_.size() + 1;
     throw;
   }
+}
+
+void HintsWriter::append_stored() {
+  if (file_ != nullptr) file_->read_stored(stored_);
+  append(stored_);
 }
 
 void HintsWriter::finish() {

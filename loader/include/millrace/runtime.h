@@ -111,9 +111,10 @@ std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options = {});
 
 /// Stores record hints in a file beside each file of a dataset: all hints that the pipelines of
 /// `runtime` have made for it so far (`Sample::keep_hint`). Later calls of `open_dataset` find them
-/// there. Other records keep the hint that the dataset has (`Dataset::stored_hint`). Returns the
-/// number of records with a hint. Pipelines may run during the call. Image transforms bind a hint
-/// to the record's stored checksum. Throws `Error`: `invalid_argument` if the checksums are not
+/// there. Other records keep the hint that the dataset has (`Dataset::stored_hint`), or else the
+/// one in the file, even if `OpenOptions::hints` is false. Returns the number of records with a
+/// hint. Pipelines may run during the call. Image transforms bind a hint to the record's stored
+/// checksum. Throws `Error`: `invalid_argument` if the checksums are not
 /// compared (`OpenOptions::verify_checksums`), for a dataset that does not consist of files, or if
 /// they were replaced meanwhile; `already_exists` while another writer writes the same hints, or if
 /// a file of another kind has their name; `io`.

@@ -301,6 +301,21 @@ TEST_F(StoredHints, AreThoseOfRecordsWithoutANewerOne) {
   EXPECT_EQ(stored_hint(*open_dataset(path_), 3).size(), hint_of(3).size() + 2);
 }
 
+// A dataset that does not use them keeps them, and so does one that was open before they were
+// stored.
+TEST_F(StoredHints, StayIfTheDatasetDoesNotUseThem) {
+  const auto before = write(path_, {.shards = 3, .source_items = records});
+  const auto other = write(folder_ / "b.lmdb", {}, records, 7);
+  write_hints(concat_datasets({before, other}));
+  const auto unused = open_dataset(path_, {.hints = false});
+  for (const auto& dataset : {before, unused, concat_datasets({unused, other})}) {
+    const std::uint64_t hints = save_hints(dataset, *make_runtime({.workers = 1}));
+    EXPECT_EQ(hints, (dataset->size() * 4 + 4) / 5);
+    expect_hints(*open_dataset(path_));
+    expect_hints(*open_dataset(folder_ / "b.lmdb"), records);
+  }
+}
+
 // They would replace hints that are bound to the checksums by others that no later run can use.
 TEST_F(StoredHints, AreNotSavedWithoutTheirChecksums) {
   write_hints(write(path_));

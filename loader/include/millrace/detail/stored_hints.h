@@ -45,7 +45,10 @@ class HintsWriter {
   /// the limit of readers (16 MiB) is not stored. Throws `Error` like the constructor for the next
   /// file, and `invalid_argument` after the last record and after an error.
   void append(std::span<const std::byte> hint);
-  /// Throws `Error` (`invalid_argument`) unless `append` was called for all records.
+  /// Appends the hint that was stored for the next record when its file was begun; an empty one if
+  /// none was. Throws like `append`.
+  void append_stored();
+  /// Throws `Error` (`invalid_argument`) unless a hint was appended for all records.
   void finish();
 
   /// Number of records that have a hint, and total bytes of the hints.
@@ -60,6 +63,7 @@ class HintsWriter {
   std::vector<std::shared_ptr<const Dataset>> parts_;
   std::size_t begun_ = 0;
   std::unique_ptr<File> file_;
+  std::vector<std::byte> stored_;
   std::uint64_t hints_ = 0;
   std::uint64_t bytes_ = 0;
 };
