@@ -200,13 +200,18 @@ void Trace::clear() {
   Common& common = state_->common;
   common.start_ns.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
   common.finish_ns.store(Common::never, std::memory_order_relaxed);
-  common.events.store(0, std::memory_order_relaxed);
   common.dropped.store(0, std::memory_order_relaxed);
   for (const auto& one : state_->lanes) {
     Lane::State& lane = *one->state_;
     MutexLock lane_lock(lane.mutex);
+    // Room that another thread has taken for an event stays taken, as that of the kept value.
+    std::size_t removed = lane.spans.size();
     lane.spans.clear();
-    if (!lane.values.empty()) lane.values = {{0, lane.values.back().value}};
+    if (!lane.values.empty()) {
+      removed += lane.values.size() - 1;
+      lane.values = {{0, lane.values.back().value}};
+    }
+    common.events.fetch_sub(removed, std::memory_order_relaxed);
   }
 }
 

@@ -253,6 +253,23 @@ TEST(Trace, KeepsTheNewestOfAllLanes) {
   EXPECT_EQ(trace.dropped(), 13U);
 }
 
+TEST(Trace, CountsTheValuesThatClearKeeps) {
+  for (const bool keep_newest : {false, true}) {
+    Trace trace({.max_events = 4, .keep_newest = keep_newest});
+    const std::size_t group = trace.add_group("group");
+    const auto now = Trace::Clock::now();
+    Trace::Lane& lane = trace.add_lane(group, "lane");
+    for (int counter = 0; counter < 3; ++counter) trace.add_lane(group, "counter").set(now, 3);
+    for (int round = 0; round < 3; ++round) {
+      for (int span = 0; span < 5; ++span) lane.add("span", now + 1h, now + 2h);
+      EXPECT_EQ(events_in(trace), 4U);
+      EXPECT_EQ(trace.dropped(), 4U);
+      trace.clear();
+      EXPECT_EQ(events_in(trace), 3U);
+    }
+  }
+}
+
 TEST(Trace, KeepsNoneOfTheNewestWithoutRoom) {
   Trace trace({.max_events = 0, .keep_newest = true});
   const auto now = Trace::Clock::now();
