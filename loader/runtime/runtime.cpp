@@ -130,6 +130,8 @@ unsigned Runtime::concurrency() const {
 
 std::size_t Runtime::kept_host_bytes() const { return services_->kept_host_bytes(); }
 
+void Runtime::free_unused_caches() { services_->free_unused_caches(); }
+
 std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options) {
   return std::make_shared<Runtime>(options);
 }

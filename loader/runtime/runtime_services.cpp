@@ -81,6 +81,15 @@ void RuntimeServices::tidy() {
   std::erase_if(recoded_, gone);
 }
 
+void RuntimeServices::free_unused_caches() {
+  const auto is_unused = [](const auto& one) { return one.kept.use_count() == 1; };
+  const MutexLock lock(caches_mutex_);
+  std::erase_if(hints_, is_unused);
+  std::erase_if(caches_, is_unused);
+  std::erase_if(recoded_, is_unused);
+  std::erase_if(budgets_, is_unused);  // caches hold theirs
+}
+
 /// Returns the budget that all caches of a dataset share.
 std::shared_ptr<CacheBudget> RuntimeServices::budget_of(
     const std::shared_ptr<const Dataset>& dataset) {

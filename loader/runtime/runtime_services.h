@@ -72,6 +72,9 @@ class RuntimeServices {
   std::shared_ptr<RecodedRecords> recoded_of(const std::shared_ptr<const Dataset>& dataset,
                                              std::uint64_t fingerprint, std::size_t bytes);
 
+  /// Frees the hints and caches that nobody else holds.
+  void free_unused_caches();
+
   /// Returns `bytes` of host memory on `node` that `device` copies from at full speed. Its content
   /// is undefined. `HostMemoryPool` says which memory is kept and reused. Throws like
   /// `Device::allocate_host`.

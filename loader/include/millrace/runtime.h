@@ -94,6 +94,11 @@ class Runtime {
   bool adaptive() const { return adaptive_; }
   /// Bytes of host memory that are kept, over all devices and nodes.
   std::size_t kept_host_bytes() const;
+  /// Frees the record hints and the caches (`PipelineOptions::index_bytes`, `cache_bytes`) that no
+  /// pipeline uses now. Without this call they stay for later pipelines over the same dataset until
+  /// the runtime is destroyed, or until the dataset is destroyed and another pipeline begins. Call
+  /// `save_hints` before to keep the hints.
+  void free_unused_caches();
 
  private:
   friend class RuntimeServices;

@@ -281,6 +281,25 @@ TEST_F(PipelineCache, IsNotSharedByDatasetsOfOneOwner) {
   EXPECT_EQ(services.hints_of(dataset_, 1000), hints);
 }
 
+TEST_F(PipelineCache, IsFreedOnRequestUnlessItIsUsed) {
+  const auto transform = std::make_shared<CachingTransform>();
+  EXPECT_EQ(run(transform).memory.cache_limit_bytes, options_.cache_bytes);
+  EXPECT_EQ(transform->made(), 120U);
+  RuntimeServices& services = RuntimeServices::of(*options_.runtime);
+  auto used = services.cache_of(dataset_, 1, 64, 1);
+  options_.runtime->free_unused_caches();
+  run(transform);
+  EXPECT_EQ(transform->made(), 30U) << "the bad ones";
+  used.reset();
+  const std::weak_ptr hints = services.hints_of(dataset_, 1);
+  EXPECT_FALSE(hints.expired());
+  options_.runtime->free_unused_caches();
+  EXPECT_TRUE(hints.expired());
+  options_.cache_bytes = 10'000;
+  EXPECT_EQ(run(transform).memory.cache_limit_bytes, 10'000U) << "the limit goes with the cache";
+  EXPECT_GE(transform->made(), 120U);
+}
+
 TEST_F(PipelineCache, NamesOtherCachesThatHoldTheBytes) {
   options_.cache_bytes = 15'200;
   const Report first = run(std::make_shared<CachingTransform>());
