@@ -88,7 +88,9 @@ struct MemoryReport {
   std::size_t cache_limit_bytes = 0;
 
   /// Upper limit of the run's host memory in bytes: the pinned slots plus all limits. It does not
-  /// include the device's memory, the program's own memory, and the pages of mapped files.
+  /// include the device's memory, the program's own memory, the pages of mapped files, and the
+  /// buffers of readers (`DatasetReader::held_bytes`): a worker holds up to two records that are
+  /// read without a map.
   std::size_t limit_bytes() const {
     return pinned_bytes + scratch_limit_bytes + index_limit_bytes + cache_limit_bytes;
   }
