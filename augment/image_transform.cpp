@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -70,22 +71,16 @@ RecodedForm recoded_form_of(const DecodeLimits& limits) {
           .scratch_bytes = 2 * DecodeBudget::small_bytes};
 }
 
-/// Returns the most memory that a worker needs besides the sample's own for windows of resized
-/// images: one to turn an image by its EXIF orientation, and one that has no place in the output
-/// because of borders. A worker makes images one after the other.
-std::size_t window_bytes(const SampleImages& images) {
+/// Returns the most memory that a maker of images holds beside its decoder's: to turn an image by
+/// its EXIF orientation, and for its operations. It makes images one after the other.
+std::size_t scratch_bytes(const SampleImages& images) {
   std::size_t turned = 0;
-  std::size_t aside = 0;
-  for (const SampleImagePlace& place : images.all) {
-    const Program& program = images.programs[place.program];
-    if (program.needs_orientation())
+  ScratchSizes borrowed;
+  for (const Program& program : images.programs) enlarge(borrowed, program.scratch());
+  for (const SampleImagePlace& place : images.all)
+    if (images.programs[place.program].needs_orientation())
       turned = std::max(turned, Resampler::transposed_bytes(place.output));
-    // Neighbours in the output are the same or neighbours in the window, so it is not larger.
-    if (program.repeats_pixels())
-      aside = std::max(aside, 3 * static_cast<std::size_t>(place.output.width) *
-                                  static_cast<std::size_t>(place.output.height));
-  }
-  return turned + aside;
+  return std::accumulate(borrowed.begin(), borrowed.end(), turned);
 }
 
 class ImageTransform : public Transform {
@@ -111,7 +106,7 @@ class ImageTransform : public Transform {
   std::optional<RecodedForm> recoded_form() const override { return recoded_form_of(limits_); }
   std::size_t scratch_limit(unsigned workers) const override {
     const std::size_t images = ImageWorker::at_once * std::size_t{workers};
-    return limits_.max_decode_bytes + images * (DecodeBudget::small_bytes + window_bytes(images_));
+    return limits_.max_decode_bytes + images * (DecodeBudget::small_bytes + scratch_bytes(images_));
   }
   std::size_t samples_at_once() const override {
     // Further images are decoded one by one. One of them may wait for the decode budget. Meanwhile

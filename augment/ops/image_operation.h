@@ -140,6 +140,11 @@ class SpatialTargets {
   virtual void rotate(double degrees) = 0;
 };
 
+/// Returns the bytes of an image of 8-bit RGB.
+inline std::size_t rgb_bytes(Size size) {
+  return 3 * static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height);
+}
+
 /// A sample's image of the output's size, and the other things that its operations need.
 struct SampleImage {
   /// 8-bit RGB, rows without gaps.
@@ -151,9 +156,7 @@ struct SampleImage {
   /// nullptr if nothing moves with the image.
   SpatialTargets* spatial_targets = nullptr;
 
-  std::size_t bytes() const {
-    return 3 * static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height);
-  }
+  std::size_t bytes() const { return rgb_bytes(size); }
 };
 
 /// An operation that runs in place on the image that the resampling made.
@@ -164,6 +167,9 @@ class PixelOperation : public ImageOperation {
   virtual bool joins_resampling() const { return false; }
   virtual void plan(ResamplePlan&, Random&) const {}
   virtual void run(SampleImage& image, Random& random) const = 0;
+  /// Returns the most memory that `run` borrows of `SampleImage::scratch` for an image of `size`;
+  /// none by default.
+  virtual ScratchSizes scratch(Size /*size*/) const { return {}; }
   /// Returns whether it moves pixels without a call of `SampleImage::spatial_targets`; false by
   /// default.
   virtual bool moves_alone() const { return false; }

@@ -98,6 +98,13 @@ const char* nesting_problem(const Operation& op) {
   return nullptr;
 }
 
+ScratchSizes scratch_of(std::span<const Operation> ops, Size size) {
+  ScratchSizes sizes;
+  for (const Operation& op : ops)
+    if (const PixelOperation* pixels = as_in_place(op)) enlarge(sizes, pixels->scratch(size));
+  return sizes;
+}
+
 Program::Program(Size output, std::span<const Operation> ops, Like like)
     : output_(output), like_(like), ops_(ops.begin(), ops.end()) {
   for (const Operation& op : ops_) {
@@ -109,10 +116,6 @@ Program::Program(Size output, std::span<const Operation> ops, Like like)
 
 bool Program::needs_orientation() const {
   return std::ranges::any_of(geometric_, &GeometricOperation::needs_orientation);
-}
-
-bool Program::repeats_pixels() const {
-  return std::ranges::any_of(geometric_, &GeometricOperation::repeats_pixels);
 }
 
 int Program::views() const { return views_of(ops_); }
@@ -146,6 +149,15 @@ Program::Flips Program::flips(Random& random) const {
 
 void Program::run(SampleImage& image, Random& random) const {
   for (const PixelOperation* op : in_place_) op->run(image, random);
+}
+
+ScratchSizes Program::scratch() const {
+  ScratchSizes sizes = scratch_of(ops_, output_);
+  // A border that repeats pixels may need a window that has no place in the output. Neighbours in
+  // the output are the same or neighbours in the window, so it is not larger.
+  if (std::ranges::any_of(geometric_, &GeometricOperation::repeats_pixels))
+    enlarge(sizes, {rgb_bytes(output_)});
+  return sizes;
 }
 
 bool Program::leaves_pixels() const {

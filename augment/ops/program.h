@@ -33,6 +33,10 @@ bool flips_on_device(const Operation& op);
 /// move with them.
 bool moves_alone(const Operation& op);
 
+/// Returns the most memory that operations on pixels borrow of `SampleImage::scratch`, one after
+/// the other, for an image of `size`.
+ScratchSizes scratch_of(std::span<const Operation> ops, Size size);
+
 /// Operations in the form in which workers run them: first one resampling into which operations are
 /// folded, then the others in place. They draw their random numbers in this order. Immutable; all
 /// workers share one.
@@ -43,8 +47,6 @@ class Program {
 
   /// Returns whether `plan` needs the image's EXIF orientation, 1 to 8. If not, 1 may be passed.
   bool needs_orientation() const;
-  /// Returns whether a border may repeat pixels (`GeometricOperation::repeats_pixels`).
-  bool repeats_pixels() const;
   /// Returns the number of images in a sample.
   int views() const;
   /// Folds the operations for image number `view` of the sample.
@@ -62,6 +64,8 @@ class Program {
   };
   Flips flips(Random& random) const;
   void run(SampleImage& image, Random& random) const;
+  /// Returns the most memory that a sample's image of this program borrows of a `Scratch`.
+  ScratchSizes scratch() const;
   /// Returns whether `run` leaves the pixels as they are, since all its operations run on the
   /// device.
   bool leaves_pixels() const;

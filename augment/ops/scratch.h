@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace millrace {
+
+/// The bytes of the pieces that are borrowed of a `Scratch` at once, in the order of borrowing.
+using ScratchSizes = std::vector<std::size_t>;
+
+/// Enlarges `sizes` so that `others` fit, too.
+inline void enlarge(ScratchSizes& sizes, const ScratchSizes& others) {
+  sizes.resize(std::max(sizes.size(), others.size()));
+  for (std::size_t piece = 0; piece < others.size(); ++piece)
+    sizes[piece] = std::max(sizes[piece], others[piece]);
+}
 
 /// One worker's memory for operations. It only grows. Pieces are returned in the reverse order of
 /// borrowing. So an operation that another one runs gets the next piece.

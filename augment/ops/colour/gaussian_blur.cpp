@@ -17,17 +17,20 @@ class GaussianBlurOperation final : public OperationOf<GaussianBlur, PixelOperat
     describe_kernel(parameters);
     parameters.range("sigma", parameters_.sigma, {0.001, 1000}, OneNumber::both_ends);
   }
+  ScratchSizes scratch(Size size) const override { return {gaussian_blur_memory(size, kernel())}; }
   void run(SampleImage& image, Random& random) const override {
     const double sigma = random.uniform(parameters_.sigma.low, parameters_.sigma.high);
-    const Size kernel{parameters_.kernel_size, kernel_height()};
-    const Scratch::Borrowed memory = image.scratch.borrow(gaussian_blur_memory(image.size, kernel));
-    gaussian_blur(image.pixels, image.size, kernel, sigma, memory.bytes());
+    const Scratch::Borrowed memory =
+        image.scratch.borrow(gaussian_blur_memory(image.size, kernel()));
+    gaussian_blur(image.pixels, image.size, kernel(), sigma, memory.bytes());
   }
 
  private:
   int kernel_height() const {
     return parameters_.kernel_height != 0 ? parameters_.kernel_height : parameters_.kernel_size;
   }
+
+  Size kernel() const { return {parameters_.kernel_size, kernel_height()}; }
 
   void describe_kernel(Parameters& parameters) {
     static constexpr NumberList list{.what = "an odd integer, or two, [width, height]",

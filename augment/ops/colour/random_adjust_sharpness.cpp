@@ -19,6 +19,7 @@ class RandomAdjustSharpnessOperation final
     parameters.number("sharpness_factor", parameters_.sharpness_factor, any_factor);
     parameters.number("p", parameters_.p, {0, 1});
   }
+  ScratchSizes scratch(Size size) const override { return {sharpness_memory(size)}; }
   void run(SampleImage& image, Random& random) const override {
     if (random.uniform() >= parameters_.p) return;
     const Scratch::Borrowed memory = image.scratch.borrow(sharpness_memory(image.size));

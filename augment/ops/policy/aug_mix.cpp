@@ -31,11 +31,16 @@ class AugMixOperation final : public OperationOf<AugMix, PixelOperation> {
     parameters.colour("fill", parameters_.fill);
   }
   bool moves_alone() const override { return true; }
+  ScratchSizes scratch(Size size) const override {
+    ScratchSizes sizes = augment_scratch(size);
+    sizes.insert(sizes.begin(), mixture_bytes(size));
+    return sizes;
+  }
   void run(SampleImage& image, Random& random) const override {
     const auto chains = static_cast<std::size_t>(parameters_.mixture_width);
     const std::vector<float> shares = drawn_dirichlet(parameters_.alpha, 2, random);
     const std::vector<float> weights = drawn_dirichlet(parameters_.alpha, chains, random);
-    const Scratch::Borrowed memory = image.scratch.borrow(image.bytes() * (sizeof(float) + 1));
+    const Scratch::Borrowed memory = image.scratch.borrow(mixture_bytes(image.size));
     auto* const sums = reinterpret_cast<float*>(memory.data());
     std::uint8_t* const original = memory.data() + image.bytes() * sizeof(float);
     std::copy_n(image.pixels, image.bytes(), original);
@@ -52,6 +57,9 @@ class AugMixOperation final : public OperationOf<AugMix, PixelOperation> {
  private:
   /// Number of magnitudes. Only the first `severity` of them are drawn.
   static constexpr int magnitudes = 10;
+
+  /// Returns the bytes of the sums and of a copy of the image.
+  static std::size_t mixture_bytes(Size size) { return rgb_bytes(size) * (sizeof(float) + 1); }
 
   void run_chain(SampleImage& image, Random& random) const {
     const std::span<const Augmenting> space = aug_mix_space(parameters_.all_ops);

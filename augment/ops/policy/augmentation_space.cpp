@@ -141,6 +141,12 @@ void augment(SampleImage& image, Augmentation what, double magnitude, const Warp
   }
 }
 
+ScratchSizes augment_scratch(Size size) {
+  ScratchSizes sizes = remake_scratch(size);
+  enlarge(sizes, {sharpness_memory(size)});
+  return sizes;
+}
+
 void augment_at(SampleImage& image, const Augmenting& what, int bin, int bins,
                 const Warping& warping, Random& random) {
   const double magnitude = what.magnitude(bin, bins, image.size);

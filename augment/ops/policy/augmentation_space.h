@@ -64,6 +64,9 @@ struct Warping {
 /// autoaugment.py.
 void augment(SampleImage& image, Augmentation what, double magnitude, const Warping& warping);
 
+/// Returns the scratch of `augment`, whatever it runs.
+ScratchSizes augment_scratch(Size size);
+
 /// Runs an operation at magnitude number `bin` of `bins`. Draws the sign if the magnitude has one.
 void augment_at(SampleImage& image, const Augmenting& what, int bin, int bins,
                 const Warping& warping, Random& random);

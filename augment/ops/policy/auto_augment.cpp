@@ -22,6 +22,7 @@ class AutoAugmentOperation final : public OperationOf<AutoAugment, PixelOperatio
     parameters.colour("fill", parameters_.fill);
   }
   bool moves_alone() const override { return true; }
+  ScratchSizes scratch(Size size) const override { return augment_scratch(size); }
   void run(SampleImage& image, Random& random) const override {
     const AugmentationPair& pair = policy_of(parameters_.policy)[random.below(augmentation_pairs)];
     const std::array<double, 2> draws{random.uniform(), random.uniform()};

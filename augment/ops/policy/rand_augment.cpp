@@ -22,6 +22,7 @@ class RandAugmentOperation final : public OperationOf<RandAugment, PixelOperatio
     parameters.colour("fill", parameters_.fill);
   }
   bool moves_alone() const override { return true; }
+  ScratchSizes scratch(Size size) const override { return augment_scratch(size); }
   void run(SampleImage& image, Random& random) const override {
     const std::span<const Augmenting> space = rand_augment_space();
     for (int n = 0; n < parameters_.num_ops; ++n)

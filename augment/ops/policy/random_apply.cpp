@@ -21,6 +21,7 @@ class RandomApplyOperation final : public OperationOf<RandomApply, PixelOperatio
   bool moves_alone() const override {
     return std::ranges::any_of(parameters_.ops, millrace::moves_alone);
   }
+  ScratchSizes scratch(Size size) const override { return scratch_of(parameters_.ops, size); }
   void run(SampleImage& image, Random& random) const override {
     if (random.uniform() >= parameters_.p) return;
     for (const Operation& op : parameters_.ops)

@@ -27,6 +27,7 @@ class RandomChoiceOperation final : public OperationOf<RandomChoice, PixelOperat
   bool moves_alone() const override {
     return std::ranges::any_of(parameters_.ops, millrace::moves_alone);
   }
+  ScratchSizes scratch(Size size) const override { return scratch_of(parameters_.ops, size); }
   void run(SampleImage& image, Random& random) const override {
     const Operation& op = parameters_.ops[drawn(random)];
     static_cast<const PixelOperation&>(op.implementation()).run(image, random);

@@ -16,6 +16,9 @@ class ThreeAugmentOperation final : public OperationOf<ThreeAugment, PixelOperat
   using OperationOf::OperationOf;
 
   void describe(Parameters&) override {}
+  ScratchSizes scratch(Size size) const override {
+    return {extended_box_blur_memory(size, radii.high)};
+  }
   void run(SampleImage& image, Random& random) const override {
     const std::span pixels(image.pixels, image.bytes());
     switch (random.below(3)) {
@@ -24,13 +27,16 @@ class ThreeAugmentOperation final : public OperationOf<ThreeAugment, PixelOperat
       case 1:
         return solarize(pixels, 128);
       default: {
-        const double radius = random.uniform(0.1, 2.0);
+        const double radius = random.uniform(radii.low, radii.high);
         const Scratch::Borrowed memory =
             image.scratch.borrow(extended_box_blur_memory(image.size, radius));
         return extended_box_blur(image.pixels, image.size, radius, memory.bytes());
       }
     }
   }
+
+ private:
+  static constexpr Range radii{0.1, 2.0};
 };
 
 }  // namespace

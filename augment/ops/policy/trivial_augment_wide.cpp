@@ -20,6 +20,7 @@ class TrivialAugmentWideOperation final : public OperationOf<TrivialAugmentWide,
     parameters.colour("fill", parameters_.fill);
   }
   bool moves_alone() const override { return true; }
+  ScratchSizes scratch(Size size) const override { return augment_scratch(size); }
   void run(SampleImage& image, Random& random) const override {
     const std::span<const Augmenting> space = trivial_augment_wide_space();
     const Augmenting& what = space[random.below(space.size())];

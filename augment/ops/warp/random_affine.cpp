@@ -35,6 +35,7 @@ class RandomAffineOperation final : public OperationOf<RandomAffine, PixelOperat
     parameters.only("center", only_null);
   }
 
+  ScratchSizes scratch(Size size) const override { return remake_scratch(size); }
   void run(SampleImage& image, Random& random) const override {
     const auto drawn = [&](Range range) { return random.uniform(range.low, range.high); };
     const double degrees = drawn(parameters_.degrees);

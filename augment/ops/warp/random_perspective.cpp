@@ -18,6 +18,7 @@ class RandomPerspectiveOperation final : public OperationOf<RandomPerspective, P
     parameters.colour("fill", parameters_.fill);
   }
 
+  ScratchSizes scratch(Size size) const override { return remake_scratch(size); }
   void run(SampleImage& image, Random& random) const override {
     if (random.uniform() >= parameters_.p) return;
     const auto inwards = [&](int side) {

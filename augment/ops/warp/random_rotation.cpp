@@ -19,6 +19,7 @@ class RandomRotationOperation final : public OperationOf<RandomRotation, PixelOp
     parameters.colour("fill", parameters_.fill);
   }
 
+  ScratchSizes scratch(Size size) const override { return remake_scratch(size); }
   void run(SampleImage& image, Random& random) const override {
     const double degrees = random.uniform(parameters_.degrees.low, parameters_.degrees.high);
     remake(image, [&](const std::uint8_t* copy) {

@@ -33,6 +33,9 @@ inline constexpr const char* only_false[] = {"false"};
 /// The limits of a range of degrees.
 inline constexpr Range any_degrees{-360, 360};
 
+/// Returns the scratch of `remake`.
+inline ScratchSizes remake_scratch(Size size) { return {rgb_bytes(size)}; }
+
 /// Replaces the image by the result of `make(copy)`, where `copy` is a copy of it.
 template <typename Make>
 void remake(SampleImage& image, Make make) {
