@@ -108,6 +108,24 @@ TEST(ImageMemory, OfMirroredBordersIsStated) {
   EXPECT_EQ(with(PaddingMode::constant)->scratch_limit(1), 1 + 2 * DecodeBudget::small_bytes);
 }
 
+// A flat image has many points, and few bytes for each.
+TEST(ImageMemory, OfALargeIndexIsNotKept) {
+  MILLRACE_NEEDS_COUNTING_MALLOC();
+  constexpr int side = 8192;
+  const testing::Image flat{side, side, 1, std::vector<std::uint8_t>(std::size_t{side} * side, 90)};
+  const testing::Bytes image = testing::encode(flat, {.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}});
+  ASSERT_LT(image.size(), std::size_t{8} << 20);
+  const auto decoder = make_image_decoder();
+  const std::int64_t before = testing::held_bytes();
+  PixelView view;
+  ASSERT_TRUE(decoder->open(image).is_ok());
+  decoder->use_index({}, 1);
+  ASSERT_TRUE(decoder->decode({side - 8, side - 8, 8, 8}, view).is_ok());
+  ASSERT_GT(decoder->extended_index().size(), 100'000U);
+  decoder->close();
+  EXPECT_LT(testing::held_bytes() - before, 2 << 20);
+}
+
 // Lack of memory does not make an image bad.
 TEST(ImageMemory, TooLittleMemoryIsAnErrorAndNoBadImage) {
   MILLRACE_NEEDS_COUNTING_MALLOC();

@@ -205,10 +205,10 @@ void JpegDecoder::close() {
   begun_.reset();
   scratch_.drop_if_large();
   free_large_coefficients();
-  // The data that is kept for an image is as long as the image: usually some kilobytes, but more
-  // for a hostile image.
+  // The data that is kept is as long as the image or its index: usually some kilobytes.
   constexpr std::size_t many_bytes = std::size_t{1} << 20;
-  if (uses_index_ && encoded_.size() > 8 * many_bytes) {
+  if (uses_index_ && (encoded_.size() > 8 * many_bytes ||
+                      index_.points.size() * sizeof(jpeg::SeekPoint) > many_bytes)) {
     index_ = {};
     packed_ = std::vector<std::byte>();  // {} would keep its memory
     stages_.reset();

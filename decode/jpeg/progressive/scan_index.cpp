@@ -62,11 +62,11 @@ bool unpack_scan(RiceReader& reader, std::size_t scan, std::size_t scans, std::u
 bool can_have_index(const Frame& frame, const Script& script) {
   constexpr std::size_t min_bytes = 16;
   static_assert(sizeof(SeekPoint) <= min_bytes);
+  const std::size_t points = script.scans.size() * static_cast<std::size_t>(frame.mcus_down);
   return std::ranges::all_of(
              script.scans,
              [](const ProgressiveScan& scan) { return scan.restart_interval == 0; }) &&
-         script.scans.size() * static_cast<std::size_t>(frame.mcus_down) <=
-             frame.scan.size() / min_bytes;
+         points <= frame.scan.size() / min_bytes && points <= max_scan_points;
 }
 
 void pack_scan_index(const SeekIndex& index, std::size_t scans, std::uint64_t jpeg,

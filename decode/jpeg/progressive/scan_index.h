@@ -15,14 +15,16 @@
 
 namespace millrace::jpeg {
 
-/// Returns whether an image can have an index: it has no restart markers, and at least 16 bytes of
-/// data for each point. So the points take no more memory than the file.
+/// Returns whether an image can have an index: it has no restart markers, at least 16 bytes of data
+/// for each point, and at most `max_scan_points` points. So the points take no more memory than the
+/// file, and those of a hostile file are few.
 ///
 /// Each row of MCUs of the image has a point in each scan. In a scan of one component this is where
 /// the blocks of the row of MCUs begin. The points of row r are `SeekIndex::points` from r times
 /// the number of scans on, in the order of the scans. `SeekPoint::bit` counts from the scan's first
 /// bit of entropy-coded data on. `SeekPoint::predictors` have the order of the components in the
 /// scan's header, at the scan's low bit. The points of row 0 are all 0.
+inline constexpr std::size_t max_scan_points = std::size_t{1} << 17;
 bool can_have_index(const Frame& frame, const Script& script);
 
 /// Packs an index of at least one row, for the JPEG with the checksum `jpeg`. Numbers are

@@ -264,6 +264,22 @@ TEST(ScanIndex, OfARepairedImageIsRefusedByACheck) {
   EXPECT_EQ(decoder.check().reason(), "its seek index is of data that libjpeg-turbo has to decode");
 }
 
+// A hostile file has as many scans as the limit of scan pixels allows, each with a point in every
+// row.
+TEST(ScanIndex, HasALimitedNumberOfPoints) {
+  const Bytes data(16 * (jpeg::max_scan_points + 8));
+  jpeg::Frame frame;
+  frame.component_count = 1;
+  frame.mcus_across = 1;
+  frame.scan = {reinterpret_cast<const std::uint8_t*>(data.data()), data.size()};
+  jpeg::Script script;
+  script.scans.resize(8);
+  frame.mcus_down = static_cast<int>(jpeg::max_scan_points / 8);
+  EXPECT_TRUE(jpeg::can_have_index(frame, script));
+  ++frame.mcus_down;
+  EXPECT_FALSE(jpeg::can_have_index(frame, script));
+}
+
 TEST(ScanIndex, ReadsBackWhatWasPackedAndAsThePlainReaderDoes) {
   Random random(6, 0);
   Bytes data(60'000'000);
