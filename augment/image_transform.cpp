@@ -72,15 +72,17 @@ RecodedForm recoded_form_of(const DecodeLimits& limits) {
 }
 
 /// Returns the most memory that a maker of images holds beside its decoder's: to turn an image by
-/// its EXIF orientation, and for its operations. It makes images one after the other.
-std::size_t scratch_bytes(const SampleImages& images) {
+/// its EXIF orientation, for its operations, and for its targets. It makes images one after the
+/// other.
+std::size_t scratch_bytes(const SampleImages& images, const Recipe& recipe) {
   std::size_t turned = 0;
   ScratchSizes borrowed;
   for (const Program& program : images.programs) enlarge(borrowed, program.scratch());
   for (const SampleImagePlace& place : images.all)
     if (images.programs[place.program].needs_orientation())
       turned = std::max(turned, Resampler::transposed_bytes(place.output));
-  return std::accumulate(borrowed.begin(), borrowed.end(), turned);
+  return std::accumulate(borrowed.begin(), borrowed.end(),
+                         turned + bytes_of_targets(recipe.targets, recipe.output));
 }
 
 class ImageTransform : public Transform {
@@ -106,7 +108,8 @@ class ImageTransform : public Transform {
   std::optional<RecodedForm> recoded_form() const override { return recoded_form_of(limits_); }
   std::size_t scratch_limit(unsigned workers) const override {
     const std::size_t images = ImageWorker::at_once * std::size_t{workers};
-    return limits_.max_decode_bytes + images * (DecodeBudget::small_bytes + scratch_bytes(images_));
+    return limits_.max_decode_bytes +
+           images * (DecodeBudget::small_bytes + scratch_bytes(images_, recipe_));
   }
   std::size_t samples_at_once() const override {
     // Further images are decoded one by one. One of them may wait for the decode budget. Meanwhile

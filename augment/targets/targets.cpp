@@ -92,6 +92,23 @@ std::vector<FieldSpec> fields_of(const std::vector<Target>& targets, Size output
   return fields;
 }
 
+std::size_t bytes_of_targets(const std::vector<Target>& targets, Size output) {
+  const std::size_t pixels =
+      static_cast<std::size_t>(output.width) * static_cast<std::size_t>(output.height);
+  std::size_t bytes = 0;
+  for (const FieldSpec& field : fields_of(targets, output)) {
+    const Target& target = *std::ranges::find(targets, field.name, &Target::field);
+    // A mask has two bytes for each value, and is warped from an RGB image into another one.
+    if (std::holds_alternative<MaskTarget>(target.is))
+      bytes += DecodeBudget::small_bytes + (2 + 2 * 3) * pixels;
+    // Boxes and keypoints are copied. A list that grows is copied into one of up to twice its
+    // length, and boxes have a list of those that are kept.
+    else if (moves(target))
+      bytes += 4 * field.shape.elements() * size_of(field.dtype);
+  }
+  return bytes;
+}
+
 TargetWorkers::TargetWorkers(const std::vector<Target>& targets, std::size_t first_field,
                              const std::shared_ptr<DecodeBudget>& budget)
     : first_field_(first_field), move_(has_moving(targets)) {

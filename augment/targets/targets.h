@@ -26,6 +26,9 @@ const BoxesTarget* boxes_named(const std::vector<Target>& targets, std::string_v
 /// Returns the sample's field of each target, in their order.
 std::vector<FieldSpec> fields_of(const std::vector<Target>& targets, Size output);
 
+/// Returns the most memory, in bytes, that `TargetWorkers` hold beside their decoders' budget.
+std::size_t bytes_of_targets(const std::vector<Target>& targets, Size output);
+
 /// Makes all targets of a recipe for one worker.
 class TargetWorkers final : public SpatialTargets {
  public:

@@ -104,5 +104,21 @@ TEST(OperationMemory, OfEachRecipeIsStated) {
     expect_stated(recipe_with(op, {800, 800}), record, op.implementation().name());
 }
 
+TEST(OperationMemory, OfTargetsIsStated) {
+  MILLRACE_NEEDS_COUNTING_MALLOC();
+  constexpr int boxes = 100'000;
+  const testing::Bytes image = testing::encode(testing::noise(96, 96, 5), {});
+  const std::vector<std::byte> mask(96 * 96);
+  const std::vector<std::byte> numbers(sizeof(float) * 4 * boxes);
+  const std::array record{RecordField{"image", image}, RecordField{"mask", mask},
+                          RecordField{"boxes", numbers}, RecordField{"points", numbers}};
+  const Recipe recipe{.output = {800, 800},
+                      .ops = {RandomResizedCrop{}, RandomRotation{}},
+                      .targets = {{"mask", MaskTarget{}},
+                                  {"boxes", BoxesTarget{.max_length = boxes}},
+                                  {"points", KeypointsTarget{.max_length = 2 * boxes}}}};
+  expect_stated(recipe, record, "targets");
+}
+
 }  // namespace
 }  // namespace millrace
