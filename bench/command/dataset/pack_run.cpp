@@ -119,13 +119,11 @@ int Packing::run() {
     const bool indexed = !is_indexed() || open_dataset(options_.out)->has_stored_hints();
     return indexed || store_index() ? code : interrupt_->exit_code();
   }
-
   progress_.emplace(stderr, options_.done, listing().images.size() - done_);
   pack_all();
   const double seconds = progress_->seconds();
   progress_.reset();
   if (done_ < listing().images.size()) return end_interrupted();
-
   if (!writer_) {
     report_left_out();
     throw Error(ErrorCode::not_found,
@@ -386,10 +384,11 @@ void Packing::report_left_out() const {
 
 std::string Packing::classes_text() const {
   const std::size_t used = labels_.size() - labels_.count(-1);
-  if (source_->coco() != nullptr)
-    return count_text(listing().classes.size(), "class") + " of boxes";
-  if (const std::size_t all = listing().classes.size(); all > used)
-    return fmt::format("{} classes, {} of them empty", all, all - used);
+  const std::size_t all = listing().classes.size();
+  if (source_->coco() != nullptr) return count_text(all, "class") + " of boxes";
+  if (!source_->lists_labels() && records_before_ > 0)
+    return all > 0 ? count_text(all, "class") : "classes not counted";
+  if (all > used) return fmt::format("{} classes, {} of them empty", all, all - used);
   return used == 0 ? "no classes" : count_text(used, "class");
 }
 

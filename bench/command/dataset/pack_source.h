@@ -40,6 +40,9 @@ class PackSource {
   bool has_images() const { return !dataset_ || has_images_; }
   /// Whether a field "label" of 8 bytes is an integer, and not a value of another dtype.
   bool has_integer_labels() const { return has_integer_labels_; }
+  /// Whether the listing has the images' labels. Otherwise they are in a dataset's records, and a
+  /// resumed pack does not read those of earlier records.
+  bool lists_labels() const { return !dataset_; }
   /// Specs of the fields that a dataset's records keep.
   std::vector<FieldSpec> field_specs() const;
   /// Name for people: a path or a record's key.

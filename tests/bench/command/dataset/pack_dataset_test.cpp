@@ -141,6 +141,19 @@ TEST_F(PackDataset, WhatCannotBeReadEndsItAndIsTriedAgain) {
   EXPECT_THAT(contents(out_), ElementsAre("images/cat/1.jpg 4", "loop.jpg 5"));
 }
 
+// A resumed pack does not read the labels of the records that it finds packed.
+TEST_F(PackDataset, OnlyAWholePackCountsItsClasses) {
+  write_tars();
+  EXPECT_THAT(pack(folder_ / "tars.txt", out_).out, HasSubstr("4 records (2 classes, "));
+  EXPECT_THAT(pack(folder_ / "tars.txt", out_, {"--resume"}).out,
+              HasSubstr("complete already, with 4 records (classes not counted)"));
+  write_classes();
+  const fs::path named = folder_ / "named.lmdb";
+  ASSERT_EQ(pack(folder_ / "images", named, {"--skip-bad"}).exit_code, 0);
+  EXPECT_THAT(pack(named, out_, {"--force"}).out, HasSubstr("2 records (2 classes, "));
+  EXPECT_THAT(pack(named, out_, {"--resume"}).out, HasSubstr("with 2 records (2 classes)"));
+}
+
 TEST_F(PackDataset, AFolderIsInspectedVerifiedAndIndexed) {
   write_classes();
   const std::string images = (folder_ / "images").string();
