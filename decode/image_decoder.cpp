@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "codec/limits.h"
 #include "coefficients/coefficient_decoder.h"
 #include "jpeg/decoder/jpeg_decoder.h"
 #include "jpeg/jpeg_info.h"
@@ -107,10 +108,12 @@ class AnyDecoder final : public ImageDecoder {
     current_ = nullptr;
     std::size_t number = 0;
     if (Status found = find_codec(encoded, number); !found.is_ok()) return found;
+    drop_large_except(number);
     std::unique_ptr<ImageDecoder>& decoder = decoders_[number];
     if (!decoder) decoder = codecs[number].make(budget_);
     if (Status opened = decoder->open(encoded); !opened.is_ok()) return opened;
     current_ = decoder.get();
+    largest_[number] = std::max(largest_[number], pixels_of(current_->header().size()));
     encoded_ = encoded;
     return Status::ok();
   }
@@ -148,8 +151,21 @@ class AnyDecoder final : public ImageDecoder {
     return *current_;
   }
 
+  /// Frees the decoders of other kinds that have opened large images. Together they would keep more
+  /// than one decoder may.
+  void drop_large_except(std::size_t number) {
+    constexpr std::int64_t large_pixels = std::int64_t{1} << 19;
+    for (std::size_t other = 0; other < decoders_.size(); ++other)
+      if (other != number && largest_[other] > large_pixels) {
+        decoders_[other].reset();
+        largest_[other] = 0;
+      }
+  }
+
   std::shared_ptr<DecodeBudget> budget_;
   std::array<std::unique_ptr<ImageDecoder>, std::size(codecs)> decoders_;
+  /// Pixels of the largest image that each decoder has opened.
+  std::array<std::int64_t, std::size(codecs)> largest_{};
   ImageDecoder* current_ = nullptr;
   std::span<const std::byte> encoded_;
   /// Null until it is needed.

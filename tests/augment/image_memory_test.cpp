@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <vector>
 
@@ -106,6 +107,23 @@ TEST(ImageMemory, OfMirroredBordersIsStated) {
   const testing::Bytes image = testing::encode(testing::noise(64, 48, 5), {});
   expect_stated_memory(*with(PaddingMode::reflect), image, 1);
   EXPECT_EQ(with(PaddingMode::constant)->scratch_limit(1), 1 + 2 * DecodeBudget::small_bytes);
+}
+
+// Each kind of image has a decoder with scratch of its own.
+TEST(ImageMemory, OfLargeImagesOfAnotherKindIsFreed) {
+  MILLRACE_NEEDS_COUNTING_MALLOC();
+  const testing::Bytes image = testing::encode(testing::noise(1500, 1000, 5), {});
+  testing::Bytes other(14);
+  std::memcpy(other.data(), "P6\n1 1\n255\nabc", other.size());
+  const auto decoder = make_image_decoder();
+  const std::int64_t before = testing::held_bytes();
+  PixelView view;
+  ASSERT_TRUE(decoder->open(image).is_ok());
+  ASSERT_TRUE(decoder->decode({0, 0, 1500, 1000}, view).is_ok());
+  EXPECT_GT(testing::held_bytes() - before, 4 << 20);
+  ASSERT_TRUE(decoder->open(other).is_ok());
+  ASSERT_TRUE(decoder->decode({0, 0, 1, 1}, view).is_ok());
+  EXPECT_LT(testing::held_bytes() - before, 1 << 20);
 }
 
 // A flat image has many points, and few bytes for each.
