@@ -78,7 +78,7 @@ class RecordReader {
   /// Expands all blocks. The frame must be the one of `open`.
   bool expand_all(const jpeg::Frame& frame, Coefficients& coefficients);
   /// Returns the bytes of `count` tiles of a row of blocks, from tile `first` on. Sets `ends` to
-  /// the end of each tile, counted from the begin of the first one. Returns nullopt if the row is
+  /// the end of each tile, counted from the start of the first one. Returns nullopt if the row is
   /// corrupt. Does not read the tiles.
   std::optional<std::span<const std::uint8_t>> tiles(int component, int row, int first, int count,
                                                      std::uint32_t* ends) const;

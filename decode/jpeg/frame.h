@@ -45,7 +45,7 @@ struct Frame {
   }
   /// MCUs between two restart markers; 0 = no restart markers.
   int restart_interval = 0;
-  /// Returns whether each row of MCUs has a restart marker in it or at its begin, so that regions
+  /// Returns whether each row of MCUs has a restart marker in it or at its start, so that regions
   /// can be found by them.
   bool has_restarts_in_rows() const {
     return restart_interval > 0 && restart_interval <= mcus_across;

@@ -53,7 +53,7 @@ class ScanBytes {
   /// if only zeros are left: `next` is then more than `past_end` bytes after the last byte.
   bool ensure(const std::uint8_t*& next);
 
-  /// Returns the number of bytes from the begin of reading to `next`: in earlier windows and in
+  /// Returns the number of bytes from the start of reading to `next`: in earlier windows and in
   /// this one.
   std::size_t place_of(const std::uint8_t* next) const {
     return before_ + static_cast<std::size_t>(next - window_.data());

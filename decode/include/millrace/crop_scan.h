@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The entropy-coded data of a packed crop of a JPEG (`CropWork`). It is public for authors of
-// devices; a trainer does not need it.
+// The entropy-coded data of a packed crop of a JPEG (`CropWork`). It is for code that implements
+// `Device`; trainers do not need it.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -10,9 +10,9 @@
 
 namespace MILLRACE_API millrace {
 
-/// The part of a `CropHeader` that describes the scan of a baseline JPEG. Offsets count from the
-/// begin of the header. The packer has checked all numbers and the Huffman codes. The scan's bytes
-/// are untrusted.
+/// The part of a `CropHeader` that describes the scan of a baseline JPEG. The members `..._at` are
+/// offsets in bytes from the start of the `CropHeader`. The packer has checked all numbers and the
+/// Huffman codes. The scan's bytes are untrusted.
 struct CropScan {
   /// A Huffman code as in the file: the number of codes of each length (1 to 16 bits), and their
   /// symbols.
@@ -23,15 +23,16 @@ struct CropScan {
 
   /// Adjacent MCUs of one row that can be decoded without the MCUs before them.
   struct Segment {
-    /// Position at which the last MCU ends. `at_point`: exactly at `end_bit`; the predictors there
-    /// must equal `end_predictors`. `at_marker`: at most 7 bits before `end_bit`. `unknown`: at
+    /// Position at which the last MCU must end. `at_point`: exactly at `end_bit`, which is a point
+    /// of the seek index; the predictors there must equal `end_predictors`. `at_marker`: at most 7
+    /// bits before `end_bit`, where a restart marker or the end of the image was. `unknown`: at
     /// `end_bit` or before it.
     enum class End : std::uint16_t { at_point, at_marker, unknown };
 
-    /// Offsets of the first MCU and of the end, in bits of the packed scan.
+    /// Offsets of the segment's start and end, in bits from the first word at `words_at`.
     std::uint32_t begin_bit = 0;
     std::uint32_t end_bit = 0;
-    /// DC coefficients before the first MCU and after the last one, by component, modulo 2^16.
+    /// DC predictors of each component at the segment's start and end, modulo 2^16.
     std::uint16_t begin_predictors[3] = {};
     std::uint16_t end_predictors[3] = {};
     /// Column and row of the first MCU in the image, and the number of MCUs.
@@ -52,8 +53,8 @@ struct CropScan {
   /// Indices of each component's codes in the list at `codes_at`.
   std::uint8_t dc_codes[3] = {};
   std::uint8_t ac_codes[3] = {};
-  /// Number and offset of the 4-byte words that hold the scan's bytes. The words do not have
-  /// markers, nor the zeros that the file has after each FF byte.
+  /// Number and offset of the 4-byte words that hold the scan's bytes. The words contain neither
+  /// the markers of the file nor the zeros after its FF bytes.
   std::uint32_t word_count = 0;
   std::uint32_t words_at = 0;
 };

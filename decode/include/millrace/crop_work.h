@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that makes resized crops from stored coefficients and from JPEGs. It is public for
-// authors of devices; a trainer does not need it.
+// A kernel that makes resized crops from stored coefficients and from JPEGs. It is for code that
+// implements `Device`; trainers do not need it.
 //
 // Threads: `run_on_host` may be called on any thread.
 // Lifetimes: the memory that a `CropWork` points to must stay valid until the work is done.
@@ -16,9 +16,10 @@
 namespace MILLRACE_API millrace {
 
 /// Header of a packed crop, which is the input of one sample. The other parts follow it. Their
-/// offsets count from the begin of the header and are multiples of 4. A crop has either tiles of
-/// the record form `coefficients` (decode/coefficients/FORMAT.md) or a JPEG's entropy-coded data
-/// (`scan`). The bytes of tiles and scan are untrusted. The packer has checked all other numbers.
+/// offsets count in bytes from the start of the header and are multiples of 4. A crop has either
+/// tiles of the record form `coefficients` (decode/coefficients/FORMAT.md) or a JPEG's
+/// entropy-coded data (`scan`). The bytes of tiles and scan are untrusted. The packer has checked
+/// all other numbers.
 struct CropHeader {
   /// The tiles of one component that the crop needs.
   struct Plane {
@@ -27,9 +28,9 @@ struct CropHeader {
     std::int32_t tiles = 0;
     std::int32_t first_row = 0;
     std::int32_t rows = 0;
-    /// Offset of a list that has the offset of each row (u32). A row has the end of each tile (u32,
-    /// counted from the begin of the row's first tile), and then the tiles. 0 if the crop has a
-    /// scan.
+    /// Offset of a table that has the offset of each row (u32). A row begins with the end offset of
+    /// each of its tiles (u32, counted from the row's first tile). The tiles' data follow. 0 if the
+    /// crop has a scan.
     std::uint32_t rows_at = 0;
     /// Quantisation steps, row by row.
     std::uint8_t steps[64] = {};
@@ -68,8 +69,8 @@ struct CropHeader {
   std::int32_t y = 0;
   std::int32_t width = 0;
   std::int32_t height = 0;
-  /// Whether the columns are resized before the rows. The result of the first pass is rounded to 8
-  /// bits.
+  /// 1: the vertical pass, which changes the height, runs before the horizontal one; 0: after it.
+  /// The result of the first pass is rounded to 8 bits.
   std::int32_t vertical_first = 0;
   Axis horizontal;
   Axis vertical;
@@ -93,12 +94,13 @@ struct CropWork {
   const std::uint8_t* packed = nullptr;
   /// [samples, height, width, 3]. Must not overlap the inputs.
   std::uint8_t* images = nullptr;
-  /// One value per sample, or null. The kernel sets it to 1 if tiles are corrupt, segments of a
-  /// scan are doubtful, the input is missing or the scratch is too small. The sample's image is
-  /// then unspecified.
+  /// One value per sample, or null. The kernel sets it to 1 if the sample's image could not be
+  /// made, and leaves the image unspecified. The reasons are corrupt tiles, invalid codes in a
+  /// scan, a segment that does not end as `CropScan::Segment` says, a missing input and too little
+  /// scratch.
   std::uint8_t* marks = nullptr;
-  /// Scratch memory of all samples, one after the other, each aligned to 256 bytes. Its content is
-  /// unspecified.
+  /// Scratch memory: one part for each packed crop, in the order of the samples, each aligned to
+  /// 256 bytes. `scratch_bytes` is the total. Its content is unspecified.
   std::byte* scratch = nullptr;
   std::size_t scratch_bytes = 0;
   /// At most `max_samples`.

@@ -32,11 +32,12 @@ struct ImageHeader {
   /// colour and alpha.
   int components = 0;
   /// Name of the decoder, such as "libpng" or "libwebp (lossy)". If a JPEG needs libjpeg-turbo, the
-  /// name has the reason: "libjpeg-turbo (arithmetic coding)". If the decoder "millrace" finds data
-  /// that is invalid in a scan, libjpeg-turbo decodes the image instead. `decode` and `check` then
+  /// name has the reason: "libjpeg-turbo (arithmetic coding)". If the decoder "millrace" finds
+  /// invalid data in a scan, libjpeg-turbo decodes the image instead. `decode` and `check` then
   /// change the name to "libjpeg-turbo (doubtful data)". The text lives as long as the program.
   const char* decoder = "";
-  /// Whether `decode` or `check` skipped stray bytes. `decoder` then says so, too:
+  /// Whether the file has stray bytes, which `decode` or `check` skipped. The pixels are then those
+  /// of the file without these bytes; the file is not changed. `decoder` is then
   /// "millrace (repaired)".
   bool repaired = false;
 
@@ -98,9 +99,9 @@ class ImageDecoder {
   /// pixels.
   virtual Status decode_reduced(const Region& region, int reduction, PixelView& view) = 0;
 
-  /// Returns the interface for interleaved decoding of the opened image, or null if the codec does
-  /// not have it. The result is valid until the next `open`. Throws `Error` (`invalid_argument`) if
-  /// no image is open.
+  /// Returns the interface that decodes two images alternately, the opened one and another. Null if
+  /// the codec does not have it. The result is valid until the next `open`. Throws `Error`
+  /// (`invalid_argument`) if no image is open.
   virtual InterleavedDecoder* interleaved() { return nullptr; }
 
   /// Uses a seek index of the opened image, and lets `decode` and `check` extend it. The index has
@@ -119,21 +120,22 @@ class ImageDecoder {
   virtual bool use_index(std::span<const std::byte> index,
                          std::optional<std::uint64_t> checksum = std::nullopt,
                          IndexPoints points = IndexPoints::tiles);
-  /// Returns the index as `decode` or `check` has extended it after `use_index`. Returns an empty
-  /// span if nothing was added, and at each further call. The result is valid until `close` or the
-  /// next `open`.
+  /// Returns the index as `decode` or `check` has extended it after `use_index`. Only the first
+  /// call returns it; later calls return an empty span. The result is also empty if nothing was
+  /// added to the index. It is valid until `close` or the next `open`.
   virtual std::span<const std::byte> extended_index();
 
   /// Reads the opened image to its end without keeping pixels. Returns a bad status if a decode of
   /// the whole image would. The status is also bad if data is left after the last row, or if the
-  /// end of the image is missing. After `use_index` the call makes the index of the whole image.
-  /// If the index given to `use_index` is not the beginning of the whole index, the status is bad.
-  /// May be called once per `open`, instead of `decode`.
+  /// end of the image is missing. After `use_index` the call makes the index of the whole image. If
+  /// the index given to `use_index` is not a prefix of the index of the whole image, the status is
+  /// bad. May be called once per `open`, instead of `decode`.
   virtual Status check() = 0;
 
   /// Recodes the opened image into `form`, which decodes faster to the same pixels. `open` accepts
-  /// the result like an image. Returns false if the image's kind has no such form, and for doubtful
-  /// data. Reads the whole image. May wait for the budget. The image stays open.
+  /// the result like an image. Returns false if the image's kind has no such form, or for a JPEG
+  /// that millrace's own decoder does not decode, or only by skipping stray bytes. Reads the whole
+  /// image. May wait for the budget. The image stays open.
   virtual bool recode(std::vector<std::byte>& form);
 
   /// Ends the view, and gives the memory for a large image back to the budget. Other threads may
@@ -160,9 +162,9 @@ Status check_image_kind(std::span<const std::byte> encoded);
 /// that a kind of image does not have keeps its default.
 struct ImageInfo : ImageHeader {
   int bits_per_sample = 8;
-  /// Layout of the pixels in the file. JPEGs: "baseline", "progressive, arithmetic", "extended, 12
-  /// bits" ... Others begin with their kind: "PNG palette, 4 bits, interlaced", "WebP lossy, alpha,
-  /// animated", "PGM".
+  /// Coding of the pixels in the file, as text for people. For a JPEG, the coding process:
+  /// "baseline", "progressive, arithmetic", "extended, 12 bits" ... For others, the kind and its
+  /// variant: "PNG palette, 4 bits, interlaced", "WebP lossy, alpha, animated", "PGM".
   std::string scan_type;
   /// "4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1" or "4:1:0"; "gray" for one component; otherwise
   /// the components' sampling factors, such as "2x2 1x2 1x1". nullopt for an image stored as RGB.
