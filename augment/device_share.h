@@ -6,16 +6,17 @@
 
 namespace millrace {
 
-/// The samples that the device may make (`Recipe::device_share`), chosen by their positions in the
-/// order. They are spread evenly: n consecutive positions have n times the share of them, to within
-/// one. A value.
+/// Selects the samples that the device may make (`Recipe::device_share`) by their positions in the
+/// order. They are spread evenly: of n consecutive positions, n * `share` are selected, rounded up
+/// or down. Immutable.
 class DeviceShare {
  public:
   /// `share` is in 0 to 1, and is rounded to a multiple of 2^-32.
   explicit DeviceShare(double share)
       : share_(static_cast<std::uint64_t>(std::llround(share * static_cast<double>(one)))) {}
 
-  /// Returns whether floor(share * (position + 1)) is more than floor(share * position).
+  /// Returns whether the position is selected: whether floor(share * (position + 1)) is more than
+  /// floor(share * position).
   bool has(std::uint64_t position) const { return position * share_ % one + share_ >= one; }
 
  private:

@@ -18,13 +18,13 @@ namespace MILLRACE_API millrace {
 enum class Interpolation { bilinear, bicubic, box, hamming, lanczos, nearest };
 
 /// Version of Pillow to follow: a resized image has exactly that version's pixels. The versions
-/// differ in the order of the two passes. Versions before 13 always resize horizontally first. Let
-/// w x h be the old size and W x H the new one: version 13 and later resize vertically first for
-/// h > H and h - H > 2 x (w - W). The result of the first pass has 8 bits, so some pixels differ by
-/// a level.
+/// differ in the order of the two passes. Versions before 13 always resize horizontally first.
+/// Version 13 and later resize vertically first if the height shrinks by more than twice as many
+/// pixels as the width; if the width grows, any smaller height is enough. The result of the first
+/// pass has 8 bits, so some pixels differ by a level.
 enum class Like {
   pillow_13,  ///< 13.0 and later
-  pillow_12,  ///< before 13.0
+  pillow_12,  ///< every version before 13.0
 };
 
 /// An 8-bit colour.
@@ -116,8 +116,9 @@ struct Pad {
 
 /// Takes a window of the output's size, anywhere in the image with equal probability: torchvision's
 /// `RandomCrop`. The image first gets a border of `padding`. If it is then n columns narrower than
-/// the output, `pad_if_needed` adds n columns on the left and n on the right. It does the same with
-/// rows. An image that is still smaller than the output is a bad record.
+/// the output, `pad_if_needed` adds n columns on the left and n on the right, 2n in all, as
+/// torchvision does. It does the same with rows. An image that is still smaller than the output is
+/// a bad record.
 struct RandomCrop {
   Padding padding{};
   bool pad_if_needed = false;

@@ -4,9 +4,9 @@
 // draw the operations for a sample. The structs are values: they may be copied, and read from any
 // thread.
 //
-// The pixels are those that torchvision makes of PIL images, to the bit. `interpolation` is
-// `nearest`, `bilinear` or `bicubic`, without antialiasing. Pixels from outside the image have the
-// colour `fill`.
+// The pixels are those that torchvision makes of PIL images, to the bit; `AugMix` states an
+// exception. `interpolation` is `nearest`, `bilinear` or `bicubic`, without antialiasing. Pixels
+// from outside the image have the colour `fill`.
 #pragma once
 
 #include <millrace/operation.h>
@@ -23,16 +23,19 @@ struct RandomApply {
   double p = 0.5;
 };
 
-/// Runs one of `ops`: torchvision's `RandomChoice`. The rules for `ops` are those of `RandomApply`.
+/// Runs one operation of `ops`, chosen at random: torchvision's `RandomChoice`. The rules for `ops`
+/// are those of `RandomApply`.
 struct RandomChoice {
   std::vector<Operation> ops{};
   /// A weight for each operation; empty = equal weights.
   std::vector<double> p{};
 };
 
-/// Runs `num_ops` of 14 operations, one after the other, all at the same magnitude: torchvision's
-/// `RandAugment`. Source: Cubuk et al., "RandAugment: Practical automated data augmentation with a
-/// reduced search space", 2019.
+/// Runs `num_ops` operations, one after the other, all at the same magnitude: torchvision's
+/// `RandAugment`. Each is chosen at random from 14: identity, shears, translations, rotation,
+/// brightness, color, contrast, sharpness, posterize, solarize, autocontrast and equalize. Source:
+/// Cubuk et al., "RandAugment: Practical automated data augmentation with a reduced search space",
+/// 2019.
 struct RandAugment {
   int num_ops = 2;
   /// Index of the magnitude, from 0 to `num_magnitude_bins` - 1.
@@ -43,8 +46,9 @@ struct RandAugment {
   Colour fill{};
 };
 
-/// Runs one of 14 operations at a random magnitude: torchvision's `TrivialAugmentWide`. Source:
-/// Müller and Hutter, "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation", 2021.
+/// Runs one of the 14 operations of `RandAugment`, chosen at random, at a random magnitude from a
+/// wider range: torchvision's `TrivialAugmentWide`. Source: Müller and Hutter, "TrivialAugment:
+/// Tuning-free Yet State-of-the-Art Data Augmentation", 2021.
 struct TrivialAugmentWide {
   /// 2 to 1000.
   int num_magnitude_bins = 31;
@@ -55,9 +59,9 @@ struct TrivialAugmentWide {
 /// The dataset on which a policy of `AutoAugment` was learned.
 enum class AutoAugmentPolicy { imagenet, cifar10, svhn };
 
-/// Runs one of 25 pairs of operations: torchvision's `AutoAugment`. Each operation of the pair has
-/// a probability of its own. Source: Cubuk et al., "AutoAugment: Learning Augmentation Strategies
-/// from Data", 2018.
+/// Runs one of the policy's 25 pairs of operations, chosen at random: torchvision's `AutoAugment`.
+/// Each operation of the pair has a probability of its own. Source: Cubuk et al., "AutoAugment:
+/// Learning Augmentation Strategies from Data", 2018.
 struct AutoAugment {
   AutoAugmentPolicy policy = AutoAugmentPolicy::imagenet;
   Interpolation interpolation = Interpolation::nearest;
@@ -65,10 +69,11 @@ struct AutoAugment {
 };
 
 /// Mixes the image with `mixture_width` copies of it, each changed by a chain of operations:
-/// torchvision's `AugMix`. The operations run on 8-bit images, as torchvision's do on PIL images.
-/// torchvision's `AugMix` runs them on a tensor, so its levels differ by 1 or 2. The mixture itself
-/// equals torchvision's to the bit. Source: Hendrycks et al., "AugMix: A Simple Data Processing
-/// Method to Improve Robustness and Uncertainty", 2019.
+/// torchvision's `AugMix`. The pixels of the chains' operations may differ by 1 or 2 levels from
+/// those of torchvision's `AugMix`: it runs the operations on a tensor, but here they run as
+/// torchvision's do on PIL images. The mixture of equal inputs equals torchvision's to the bit.
+/// Source: Hendrycks et al., "AugMix: A Simple Data Processing Method to Improve Robustness and
+/// Uncertainty", 2019.
 struct AugMix {
   /// The first `severity` of 10 magnitudes may be drawn; 1 to 10.
   int severity = 3;

@@ -77,16 +77,16 @@ struct Recipe {
   /// reaches to the crop's end. Workers make all other images. They also make images that are
   /// padded, that have further operations on pixels, or whose crop needs more than 8 MiB of
   /// scratch. `device` excludes `views`, operations that make several images,
-  /// `Resolution::reduced`, and mixing on workers. If the device finds a sample corrupt or
-  /// doubtful, a worker makes it again. The sample gets the field
+  /// `Resolution::reduced`, and mixing on workers. If the device finds invalid data in a crop, a
+  /// worker makes the sample again. The sample gets the field
   ///     packed  uint8  scalar   1 if the device makes the image
   DecodeOn decode_on = DecodeOn::worker;
   /// With `DecodeOn::device`: share of the images that the device may make, 0 to 1. It is an upper
   /// bound: workers make the other images, and those that the device cannot make. A smaller share
   /// leaves more of the device's time to the step. `millrace tune` searches the share. Positions in
-  /// the order decide which images these are. They are spread evenly: n consecutive samples have
-  /// n x `device_share` of them, to within one. Pixels and fingerprint do not depend on the share.
-  /// With `DecodeOn::worker` it has no effect.
+  /// the order decide which images these are. They are spread evenly: of n consecutive samples, n x
+  /// `device_share` are among them, rounded up or down. Pixels and fingerprint do not depend on the
+  /// share. With `DecodeOn::worker` it has no effect.
   double device_share = 1;
   /// Fields of a sample besides its images, made from fields of the record. The default is the
   /// label, if the records have one. Masks, boxes and keypoints move with the pixels.

@@ -43,8 +43,8 @@ struct RandomRotation {
 /// Distorts the perspective with probability `p`: torchvision's `RandomPerspective`. Each corner
 /// moves inwards by up to `distortion_scale` / 2 of the sides, to a whole pixel. If three corners
 /// then lie on one line, torchvision fails; here the image stays unchanged. The coefficients of the
-/// map equal those of torchvision 0.18 and later to the bit. Coefficients that are 0 up to rounding
-/// errors may differ.
+/// map equal those of torchvision 0.18 and later to the bit, except those that are zero apart from
+/// rounding.
 struct RandomPerspective {
   double distortion_scale = 0.5;
   double p = 0.5;
