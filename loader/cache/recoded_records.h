@@ -11,9 +11,10 @@
 
 namespace millrace {
 
-/// Cache of records in a form that transforms process faster than the stored one. Entries are not
-/// evicted, as in `SampleCache`. Each entry is an allocation of its own. The adding thread touches
-/// its pages first, so they are on that thread's NUMA node. Thread-safe, without locks.
+/// Cache of records in a form that transforms process faster than the stored one. Like those of
+/// `SampleCache`, entries are never evicted. Each entry is an allocation of its own. The adding
+/// thread touches its pages first, so they are on that thread's NUMA node. Thread-safe, without
+/// locks.
 class RecodedRecords {
  public:
   /// For the records 0 to `records` - 1. The budget counts all memory, including 8 bytes for each
@@ -60,16 +61,19 @@ class RecodedRecords {
   const std::uint64_t records_;
   const std::shared_ptr<CacheBudget> budget_;
   /// A pointer for each record: null before the first try, `none` if the record has no form,
-  /// `no_room` if its form did not fit under the present limit. A thread that reads a pointer also
-  /// sees the bytes that it points to.
+  /// `no_room` if its form has over 1 MiB and did not fit under the present limit. If a smaller
+  /// form does not fit, its pointer stays null and `full_` is set. A thread that reads a pointer
+  /// also sees the bytes that it points to.
   std::atomic<std::atomic<const Entry*>*> table_{nullptr};
-  // Plain values: relaxed memory order is enough.
+  // These two order no other memory.
   std::atomic<std::size_t> bytes_{0};
+  /// Whether no further forms are wanted until the limit grows.
   std::atomic<bool> full_{false};
-  /// Whether some records may be marked `no_room`. `raise_limit` and `keep` exchange it: the
-  /// later of them sees the limit or the mark that the earlier one has set.
+  /// Whether some records may be marked `no_room`. `raise_limit` and `keep` both exchange it, with
+  /// acquire and release: the later of the two sees what the earlier one has set, the new limit or
+  /// the mark.
   std::atomic<bool> some_refused_{false};
-  /// The limit after the last call of `raise_limit`.
+  /// The limit after the last call of `raise_limit`. It orders no other memory.
   std::atomic<std::size_t> allowed_{0};
 };
 
