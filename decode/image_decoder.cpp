@@ -28,8 +28,8 @@ struct Codec {
   std::unique_ptr<ImageDecoder> (*make)(const std::shared_ptr<DecodeBudget>&);
   Status (*read_info)(std::span<const std::byte>, ImageInfo&);
   bool interleaves;
-  /// Whether other programs write files of this kind. Messages name only such kinds.
-  bool is_file = true;
+  /// Whether this kind is a standard format, which other programs write. Messages name only these.
+  bool is_standard_format = true;
 };
 
 template <typename Decoder>
@@ -76,7 +76,7 @@ std::string hex(std::span<const std::byte> bytes) {
 std::string names_of_codecs(std::string_view last_separator) {
   std::string names;
   for (const Codec& codec : codecs) {
-    if (!codec.is_file) continue;
+    if (!codec.is_standard_format) continue;
     if (!names.empty()) names += &codec + 1 == std::end(codecs) ? last_separator : ", ";
     names += to_string(codec.kind);
   }
@@ -138,7 +138,7 @@ class AnyDecoder final : public ImageDecoder {
   bool recode(std::vector<std::byte>& form) override {
     if (current().header().kind != ImageKind::jpeg) return false;
     if (recoder_ == nullptr) recoder_ = std::make_unique<JpegRecoder>(budget_);
-    return recoder_->store_pixels(encoded_, form).is_ok();
+    return recoder_->store_coefficients_only(encoded_, form).is_ok();
   }
   void close() override {
     if (current_ != nullptr) current_->close();

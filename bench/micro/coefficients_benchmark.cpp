@@ -69,7 +69,8 @@ void make_pixel_record(benchmark::State& state) {
   Bytes made;
   time_records(state, [&](std::size_t number, const Bytes&, Size) {
     const std::string& photograph = micro::photographs()[number % micro::photographs().size()];
-    benchmark::DoNotOptimize(recoder.store_pixels(micro::bytes_of(photograph), made).is_ok());
+    benchmark::DoNotOptimize(
+        recoder.store_coefficients_only(micro::bytes_of(photograph), made).is_ok());
   });
 }
 BENCHMARK(make_pixel_record)->UseManualTime();

@@ -111,7 +111,7 @@ std::vector<CropRecord> crop_records(const std::filesystem::path& folder, std::s
     const std::vector<std::byte> file = read_bytes(paths[n * paths.size() / count]);
     CropRecord record;
     if (form == CropForm::coefficients) {
-      if (recoder.store_pixels(file, record.bytes).is_ok()) records.push_back(record);
+      if (recoder.store_coefficients_only(file, record.bytes).is_ok()) records.push_back(record);
       continue;
     }
     if (!decoder->open(file).is_ok()) continue;

@@ -145,7 +145,8 @@ Status JpegRecoder::State::make_record(std::span<const std::byte> jpeg,
   return Status::bad("its scans are not coded as libjpeg codes them");
 }
 
-Status JpegRecoder::store_pixels(std::span<const std::byte> jpeg, std::vector<std::byte>& record) {
+Status JpegRecoder::store_coefficients_only(std::span<const std::byte> jpeg,
+                                            std::vector<std::byte>& record) {
   State& state = *state_;
   const DecodeLimits& limits = budget_->limits();
   return state.open_and_make(jpeg, limits, [&](const jpeg_decompress_struct& image, Size size) {
@@ -158,7 +159,7 @@ Status JpegRecoder::store_pixels(std::span<const std::byte> jpeg, std::vector<st
     // Memory for the coefficients, and twice that of the largest possible record.
     const std::uint64_t needed = 2 * bytes_of_blocks(state.frame) + 4 * std::uint64_t{jpeg.size()} +
                                  (progressive ? jpeg::ProgressiveCoefficients::bytes_for(
-                                                    state.frame, state.script.refined_bits)
+                                                    state.frame, state.script.refined_bit_count)
                                               : 0);
     if (Status allowed = check_memory(size, needed, limits); !allowed.is_ok()) return allowed;
     const DecodeBudget::Reservation reservation = budget_->take(needed);
@@ -196,7 +197,7 @@ Status JpegRecoder::State::fit() const {
 /// Reads the coefficients of a progressive file by our own entropy stage. Returns false for data
 /// that only libjpeg can judge.
 bool JpegRecoder::State::read_progressive() {
-  progressive_coefficients.shape(frame, script.refined_bits,
+  progressive_coefficients.shape(frame, script.refined_bit_count,
                                  {.first_column = 0,
                                   .end_column = frame.mcus_across,
                                   .first_row = 0,

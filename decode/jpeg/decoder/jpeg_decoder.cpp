@@ -116,7 +116,7 @@ std::uint64_t JpegDecoder::needed_bytes(Region region) const {
 
 /// Returns the peak memory if millrace's stages decode a progressive image, at any resolution.
 std::uint64_t JpegDecoder::needed_by_progressive(const Region& region) const {
-  return jpeg::ProgressiveCoefficients::bytes_for(*frame_, script_->refined_bits) +
+  return jpeg::ProgressiveCoefficients::bytes_for(*frame_, script_->refined_bit_count) +
          jpeg::RegionPixels::stride_of(region.width) * static_cast<std::uint64_t>(region.height);
 }
 

@@ -11,7 +11,7 @@ bool ProgressiveDecoder::decode(const Frame& frame, const Script& script, const 
   const McuWindow& window = region_.window();
   const auto known_rows =
       index != nullptr ? static_cast<int>(index->points.size() / script.scans.size()) : 0;
-  coefficients_.shape(frame, script.refined_bits,
+  coefficients_.shape(frame, script.refined_bit_count,
                       {.first_column = window.first_mcu,
                        .end_column = window.last_mcu + 1,
                        .first_row = window.first_mcu_row,
@@ -28,7 +28,7 @@ bool ProgressiveDecoder::decode(const Frame& frame, const Script& script, const 
 
 bool ProgressiveDecoder::make_index(const Frame& frame, const Script& script, SeekIndex& index) {
   index = {.granularity = IndexPoints::rows};
-  coefficients_.shape(frame, script.refined_bits,
+  coefficients_.shape(frame, script.refined_bit_count,
                       {.first_column = frame.mcus_across - 1,
                        .end_column = frame.mcus_across,
                        .first_row = frame.mcus_down - 1,

@@ -29,10 +29,10 @@ bool FirstTable::set(const HuffmanCode& code, int low_bit) {
     const int free = index_bits - length;
     std::uint32_t* entry = entries.data() + (value << free);
     if (bits == 0 && high < 15) {
-      fill_runs(entry, free, high, end << 8 | static_cast<std::uint32_t>(length + high));
+      fill_runs(entry, free, high, end_of_band << 8 | static_cast<std::uint32_t>(length + high));
       return;
     }
-    if (bits == 0 || bits > free || !fits(bits)) return;
+    if (bits == 0 || bits > free || !allows(bits)) return;
     const std::uint32_t rest =
         static_cast<std::uint32_t>(high + 1) << 8 | static_cast<std::uint32_t>(length + bits);
     const int same = 1 << (free - bits);
@@ -52,7 +52,8 @@ bool RefinementTable::set(const HuffmanCode& code) {
     const int free = index_bits - length;
     std::uint32_t* const entry = entries.data() + (value << free);
     if (bits == 0 && high < 15) {
-      fill_runs(entry, free, high, end | static_cast<std::uint32_t>(length + high) << 8);
+      fill_runs(entry, free, high,
+                end_of_band_bits | static_cast<std::uint32_t>(length + high) << 8);
     } else if (bits == 1 && free > 0) {
       const std::uint32_t one =
           static_cast<std::uint32_t>(length + 1) << 8 | static_cast<std::uint32_t>(high);

@@ -14,18 +14,20 @@ namespace millrace::jpeg {
 
 /// Table of a first scan, one symbol per entry:
 /// - bits 0 to 7: the number of bits to take, including those of the value or the run
-/// - bits 8 to 15: the distance of the coefficient's place from the one before (1 to 16). `end`
-///   means an end of band, `other` a symbol that does not fit into the index
-/// - bits 16 to 31: the coefficient as an int16, at its low bit; or the end of band's block count
+/// - bits 8 to 15: the distance of the coefficient's place from the one before (1 to 16).
+///   `end_of_band` means an end of band, `other` a symbol that does not fit into the index
+/// - bits 16 to 31: the coefficient as an int16, shifted to its low bit; or the number of blocks in
+///   the end of band's run
 struct FirstTable {
   static constexpr int index_bits = 11;
-  static constexpr std::uint32_t end = 64;
+  static constexpr std::uint32_t end_of_band = 64;
   static constexpr std::uint32_t other = 128;
 
-  /// Returns false if it is not a code.
+  /// Returns false if `code` is not a valid Huffman code.
   bool set(const HuffmanCode& code, int low_bit);
-  /// Returns whether a coefficient of `bits` bits fits into 16 bits after the shift by the low bit.
-  bool fits(int bits) const { return bits <= max_bits; }
+  /// Returns whether a coefficient may have `bits` bits. It has at most 10, as 8-bit samples allow,
+  /// and must fit into 16 bits after the shift by the low bit.
+  bool allows(int bits) const { return bits <= max_bits; }
 
   std::array<std::uint32_t, std::size_t{1} << index_bits> entries;
   LongCodes long_codes;
@@ -37,14 +39,15 @@ struct FirstTable {
 ///   fit into the index
 /// - bit 6: set for an end of band
 /// - bits 8 to 13: the number of bits to take, including the sign or those of the run
-/// - bits 16 to 30: the blocks of the end of band
+/// - bits 16 to 30: the number of blocks in the end of band's run
 /// - bit 31: set for a negative coefficient
 struct RefinementTable {
   static constexpr int index_bits = 10;
   static constexpr std::uint32_t other = 63;
-  static constexpr std::uint32_t end = 64 | other;
+  /// Bits 0 to 6 of an entry for an end of band.
+  static constexpr std::uint32_t end_of_band_bits = 64 | other;
 
-  /// Returns false if it is not a code.
+  /// Returns false if `code` is not a valid Huffman code.
   bool set(const HuffmanCode& code);
 
   std::array<std::uint32_t, std::size_t{1} << index_bits> entries;

@@ -27,8 +27,8 @@ struct BlockCounts {
   std::size_t dc;
 };
 
-std::size_t masks_of(int refined_bits) {
-  return BlockMasks::planes + static_cast<std::size_t>(refined_bits);
+std::size_t masks_of(int refined_bit_count) {
+  return BlockMasks::planes + static_cast<std::size_t>(refined_bit_count);
 }
 
 /// Returns the bytes of a component's arrays. Each array begins with a cache line.
@@ -41,22 +41,23 @@ std::array<std::size_t, 4> bytes_of(const BlockCounts& counts, std::size_t masks
 
 }  // namespace
 
-std::uint64_t ProgressiveCoefficients::bytes_for(const Frame& frame, int refined_bits) {
+std::uint64_t ProgressiveCoefficients::bytes_for(const Frame& frame, int refined_bit_count) {
   std::uint64_t bytes = cache_line;
   for (int number = 0; number < frame.component_count; ++number) {
     const Component& component = frame.components[static_cast<std::size_t>(number)];
     const int across = frame.mcus_across * component.across;
     const int down = frame.mcus_down * component.down;
     const std::size_t blocks = static_cast<std::size_t>(across) * static_cast<std::size_t>(down);
-    for (const std::size_t part : bytes_of({blocks, blocks + 1, blocks}, masks_of(refined_bits)))
+    for (const std::size_t part :
+         bytes_of({blocks, blocks + 1, blocks}, masks_of(refined_bit_count)))
       bytes += part;
   }
   return bytes;
 }
 
-void ProgressiveCoefficients::shape(const Frame& frame, int refined_bits, const McuBox& box) {
+void ProgressiveCoefficients::shape(const Frame& frame, int refined_bit_count, const McuBox& box) {
   box_ = box;
-  masks_per_block_ = masks_of(refined_bits);
+  masks_per_block_ = masks_of(refined_bit_count);
   std::array<std::array<std::size_t, 4>, 3> sizes{};
   std::size_t all = 0;
   const Component& largest = frame.components.front();

@@ -48,10 +48,10 @@ struct ProgressiveBlocks {
 class ProgressiveCoefficients {
  public:
   /// Returns the maximal number of bytes of memory that an image takes.
-  static std::uint64_t bytes_for(const Frame& frame, int refined_bits);
+  static std::uint64_t bytes_for(const Frame& frame, int refined_bit_count);
 
   /// Sets all coefficients to 0.
-  void shape(const Frame& frame, int refined_bits, const McuBox& box);
+  void shape(const Frame& frame, int refined_bit_count, const McuBox& box);
   const McuBox& box() const { return box_; }
   const ProgressiveBlocks& operator[](int component) const {
     return components_[static_cast<std::size_t>(component)];

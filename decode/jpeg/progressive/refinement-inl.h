@@ -203,7 +203,8 @@ struct Refinement {
   HWY_INLINE bool take_rare() {
     refill(bits);
     const std::uint32_t entry = look_up(table, bits);
-    if ((entry & RefinementTable::end) == RefinementTable::end) [[likely]] {
+    if ((entry & RefinementTable::end_of_band_bits) == RefinementTable::end_of_band_bits)
+        [[likely]] {
       consume(bits, entry >> 8 & 63);
       gather(corrections());
       return close(entry >> 16);

@@ -50,7 +50,7 @@ HWY_NOINLINE FirstSymbol take_first_symbol(ScanBits bits, const FirstTable& tabl
   }
   zigzag_index += high + 1;
   if (value_bits == 0) return {FirstSymbol::zeros, bits, zigzag_index, 0, 0};
-  if (!table.fits(symbol & 15)) return {FirstSymbol::invalid, bits, 0, 0, 0};
+  if (!table.allows(symbol & 15)) return {FirstSymbol::invalid, bits, 0, 0, 0};
   const std::int32_t value = take_value(bits, value_bits) * (1 << low_bit);
   return {FirstSymbol::coefficient, bits, zigzag_index, value, 0};
 }
@@ -95,7 +95,7 @@ HWY_NOINLINE bool decode_first(BandScan& scan) {
       }
       if (taken == max_taken) continue;
       const std::uint32_t distance = entry >> 8 & 0xFF;
-      if (distance == FirstTable::end) {
+      if (distance == FirstTable::end_of_band) {
         consume(bits, entry);
         run = entry >> 16;
         break;

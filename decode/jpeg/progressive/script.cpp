@@ -42,7 +42,7 @@ class ScriptReader {
   bool read() {
     script_.scans.clear();
     script_.codes.clear();
-    script_.refined_bits = 0;
+    script_.refined_bit_count = 0;
     take_codes(image_.dc_huff_tbl_ptrs, dc_codes_);
     take_codes(image_.ac_huff_tbl_ptrs, ac_codes_);
     restart_interval_ = static_cast<int>(image_.restart_interval);
@@ -186,7 +186,7 @@ class ScriptReader {
     }
     if (!scan.is_dc() && !add_code(ac_codes_, parameters.ac_table, scan.codes[0])) return false;
     if (!scan.is_dc() && scan.refines)
-      script_.refined_bits = std::max(script_.refined_bits, scan.low_bit + 1);
+      script_.refined_bit_count = std::max(script_.refined_bit_count, scan.low_bit + 1);
     script_.scans.push_back(scan);
     return true;
   }

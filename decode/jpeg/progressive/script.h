@@ -39,8 +39,8 @@ struct ProgressiveScan {
 struct Script {
   std::vector<ProgressiveScan> scans;
   std::vector<HuffmanCode> codes;
-  /// Low bits of AC coefficients that refinements add.
-  int refined_bits = 0;
+  /// Number of low bits of AC coefficients that refinements add.
+  int refined_bit_count = 0;
 };
 
 /// Reads the headers of all scans, up to EOI, of a progressive JPEG whose header libjpeg has read

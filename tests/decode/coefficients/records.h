@@ -30,7 +30,7 @@ class Recoder {
   /// Returns the record of a JPEG's pixels alone; empty if it must stay a JPEG.
   Bytes pixel_record_of(const Bytes& jpeg) {
     Bytes record;
-    if (!recoder_.store_pixels(jpeg, record).is_ok()) record.clear();
+    if (!recoder_.store_coefficients_only(jpeg, record).is_ok()) record.clear();
     return record;
   }
   /// Returns the original file; empty for a corrupt record.

@@ -30,10 +30,11 @@ class JpegRecoder {
   /// is corrupt, its pixels need libjpeg-turbo, or the restored file would differ.
   Status store(std::span<const std::byte> jpeg, std::vector<std::byte>& record);
 
-  /// Makes a record that decodes to the pixels of the file, but from which the file cannot be
-  /// restored. Takes less time than `store`. Returns a bad status if millrace's own decoder cannot
-  /// decode the whole file or skips stray bytes in it. Such a file must stay a JPEG.
-  Status store_pixels(std::span<const std::byte> jpeg, std::vector<std::byte>& record);
+  /// Makes a record of the coefficients alone. It decodes to the pixels of the file, but the file
+  /// cannot be restored from it. Takes less time than `store`. Returns a bad status if millrace's
+  /// own decoder cannot decode the whole file or skips stray bytes in it. Such a file must stay a
+  /// JPEG.
+  Status store_coefficients_only(std::span<const std::byte> jpeg, std::vector<std::byte>& record);
 
   /// Restores the original file from a record of `store`. Returns a bad status for a corrupt
   /// record.
