@@ -25,7 +25,7 @@ class LockingDevice final : public Device {
  public:
   std::string name() const override { return "locking"; }
   bool copies() const override { return false; }
-  bool keeps_host_memory() const override { return true; }
+  bool host_memory_is_reusable() const override { return true; }
   Memory allocate_host(std::size_t bytes, const NumaNode& node) override {
     auto memory = std::make_shared<Memory>(host_.allocate_host(bytes, node));
     if (mlock(memory->data(), bytes) != 0)

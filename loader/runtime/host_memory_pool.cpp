@@ -19,7 +19,7 @@ std::size_t in_cuts(std::size_t bytes) {
 }  // namespace
 
 Memory HostMemoryPool::take(Device& device, std::size_t bytes, const NumaNode& node) {
-  if (limit_ == 0 || bytes == 0 || !device.keeps_host_memory() || !process_.is_owner())
+  if (limit_ == 0 || bytes == 0 || !device.host_memory_is_reusable() || !process_.is_owner())
     return device.allocate_host(bytes, node);
   const auto piece = std::make_shared<Piece>();
   piece->pool = weak_from_this();

@@ -85,7 +85,7 @@ class CudaDevice final : public Device {
   DeviceId id() const override { return {DeviceId::Kind::cuda, ordinal_}; }
   bool copies() const override { return true; }
   Memory allocate_host(std::size_t bytes, const NumaNode& node) override;
-  bool keeps_host_memory() const override { return true; }
+  bool host_memory_is_reusable() const override { return true; }
   Memory allocate_device(std::size_t bytes) override;
   /// Makes a stream whose kernels have the lowest priority, which is also the default priority of a
   /// trainer's streams. With a higher priority, waiting conversions would get free multiprocessors

@@ -122,10 +122,11 @@ class Device {
   /// Allocates page-aligned host memory that the device copies from at full speed (pinned). Its
   /// pages lie on `node` if the system allows.
   virtual Memory allocate_host(std::size_t bytes, const NumaNode& node) = 0;
-  /// Whether the runtime may keep memory of `allocate_host` after a pipeline returns it. The next
-  /// pipeline over a device of the same `name` may then get that memory. Its device may be another
-  /// object, so the memory must be able to outlive this device. False by default.
-  virtual bool keeps_host_memory() const { return false; }
+  /// Whether later pipelines may use memory of `allocate_host` again. If true, the runtime keeps
+  /// memory that a pipeline returns, and gives it to a later pipeline over a device of the same
+  /// `name`. That device may be another object, so the memory must be able to outlive this device.
+  /// False by default.
+  virtual bool host_memory_is_reusable() const { return false; }
   /// Allocates memory of the device, aligned to 256 bytes or more.
   virtual Memory allocate_device(std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;

@@ -87,7 +87,7 @@ class HostDevice final : public Device {
   std::string name() const override { return "host"; }
   bool copies() const override { return options_.copies; }
   Memory allocate_host(std::size_t bytes, const NumaNode& node) override;
-  bool keeps_host_memory() const override { return true; }
+  bool host_memory_is_reusable() const override { return true; }
   Memory allocate_device(std::size_t bytes) override;
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Event> make_event() override;

@@ -46,7 +46,7 @@ class CountingDevice final : public Device {
       : name_(std::move(name)), keeps_(keeps) {}
   std::string name() const override { return name_; }
   bool copies() const override { return false; }
-  bool keeps_host_memory() const override { return keeps_; }
+  bool host_memory_is_reusable() const override { return keeps_; }
   Memory allocate_host(std::size_t bytes, const NumaNode& /*node*/) override {
     ++counts->allocations;
     if (counts->bytes + bytes > counts->max_bytes)
