@@ -77,11 +77,11 @@ millrace_status millrace_order_weighted(const double* weights, size_t n_weights,
   });
 }
 
-millrace_status millrace_order_reweighted(const millrace_order* before, uint64_t epoch,
+millrace_status millrace_order_reweighted(const millrace_order* base, uint64_t epoch,
                                           const double* weights, size_t n_weights,
                                           millrace_order** order, millrace_error* error) {
   return make_order(order, error, [&] {
-    return get(before)->reweighted(epoch, list_of(weights, n_weights, "weights"));
+    return get(base)->reweighted(epoch, list_of(weights, n_weights, "weights"));
   });
 }
 
@@ -89,33 +89,33 @@ millrace_status millrace_order_mixed(const millrace_source* parts, size_t n_part
                                      uint64_t epoch_size, millrace_order** order,
                                      millrace_error* error) {
   return make_order(order, error, [&] {
-    std::vector<Order::Source> sources;
+    std::vector<Order::Part> part_list;
     for (const millrace_source& part : list_of(parts, n_parts, "parts"))
-      sources.push_back({.records = part.records, .weight = part.weight});
-    return Order::mixed(std::move(sources), epoch_size);
+      part_list.push_back({.records = part.records, .weight = part.weight});
+    return Order::mixed(std::move(part_list), epoch_size);
   });
 }
 
-millrace_status millrace_order_subset(const millrace_order* whole, const uint64_t* indices,
+millrace_status millrace_order_subset(const millrace_order* base, const uint64_t* indices,
                                       size_t n_indices, millrace_order** order,
                                       millrace_error* error) {
   return make_order(order, error,
-                    [&] { return get(whole)->subset(list_of(indices, n_indices, "indices")); });
+                    [&] { return get(base)->subset(list_of(indices, n_indices, "indices")); });
 }
 
-millrace_status millrace_order_filtered(const millrace_order* whole, uint64_t records,
+millrace_status millrace_order_filtered(const millrace_order* base, uint64_t records,
                                         int32_t (*keep)(void* user, uint64_t index), void* user,
                                         millrace_order** order, millrace_error* error) {
   return make_order(order, error, [&] {
     required(keep, "keep");
-    return get(whole)->filtered(records,
-                                [&](std::uint64_t index) { return keep(user, index) != 0; });
+    return get(base)->filtered(records,
+                               [&](std::uint64_t index) { return keep(user, index) != 0; });
   });
 }
 
-millrace_status millrace_order_repeated(const millrace_order* once, uint64_t times,
+millrace_status millrace_order_repeated(const millrace_order* base, uint64_t times,
                                         millrace_order** order, millrace_error* error) {
-  return make_order(order, error, [&] { return get(once)->repeated(times); });
+  return make_order(order, error, [&] { return get(base)->repeated(times); });
 }
 
 void millrace_order_free(millrace_order* order) { drop(order); }

@@ -58,10 +58,10 @@ struct PartShare {
 /// its records in the order of one permutation per pass.
 class MixedMode final : public OrderMode {
  public:
-  MixedMode(std::span<const Order::Source> parts, std::uint64_t epoch_size, std::uint64_t seed)
+  MixedMode(std::span<const Order::Part> parts, std::uint64_t epoch_size, std::uint64_t seed)
       : epoch_size_(epoch_size), run_key_(derived_key(seed, purpose)) {
     std::vector<double> weights;
-    for (const Order::Source& part : parts) weights.push_back(part.weight);
+    for (const Order::Part& part : parts) weights.push_back(part.weight);
     const std::vector<std::uint64_t> shares = choose_run(weights);
     std::uint64_t first_record = 0;
     std::uint64_t begin = 0;
@@ -143,7 +143,7 @@ class MixedMode final : public OrderMode {
 
 }  // namespace
 
-std::shared_ptr<const OrderMode> mixed_mode(std::span<const Order::Source> parts,
+std::shared_ptr<const OrderMode> mixed_mode(std::span<const Order::Part> parts,
                                             std::uint64_t epoch_size, std::uint64_t seed) {
   return std::make_shared<MixedMode>(parts, epoch_size, seed);
 }

@@ -121,12 +121,12 @@ Order Order::reweighted(std::uint64_t epoch, std::vector<double> weights) const 
   return order;
 }
 
-Order Order::mixed(std::vector<Source> parts, std::uint64_t epoch_size) {
+Order Order::mixed(std::vector<Part> parts, std::uint64_t epoch_size) {
   if (parts.empty()) refuse_order("there are no parts to mix");
   bool any = false;
   std::uint64_t records = 0;
   for (std::size_t number = 0; number < parts.size(); ++number) {
-    const Source& part = parts[number];
+    const Part& part = parts[number];
     const std::string name = "part " + std::to_string(number);
     check_weight(part.weight, "the weight of " + name);
     if (part.records == 0 && part.weight > 0)
@@ -141,7 +141,7 @@ Order Order::mixed(std::vector<Source> parts, std::uint64_t epoch_size) {
                  " parts are 0; at least one must be positive");
   if (epoch_size == 0) epoch_size = records;
   Order order;
-  order.mode_ = Mixed{std::make_shared<const std::vector<Source>>(std::move(parts)), epoch_size};
+  order.mode_ = Mixed{std::make_shared<const std::vector<Part>>(std::move(parts)), epoch_size};
   return order;
 }
 

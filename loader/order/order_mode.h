@@ -62,7 +62,7 @@ std::size_t index_in_epoch(const std::vector<Element>& by_epoch, std::uint64_t e
 }
 
 /// Throws `Error` (`invalid_argument`) if a weight is so small that its part would never be drawn.
-std::shared_ptr<const OrderMode> mixed_mode(std::span<const Order::Source> parts,
+std::shared_ptr<const OrderMode> mixed_mode(std::span<const Order::Part> parts,
                                             std::uint64_t epoch_size, std::uint64_t seed);
 
 /// `indices[n]` is the record of number n; null = record n. `lengths` has one value for each

@@ -89,7 +89,7 @@ Sampler::Sampler(const Order& order, std::uint64_t records, std::uint64_t seed)
           },
           [&](const Order::Mixed& mixed) {
             std::uint64_t of_parts = 0;
-            for (const Order::Source& part : *mixed.parts) of_parts += part.records;
+            for (const Order::Part& part : *mixed.parts) of_parts += part.records;
             check_count(of_parts, "its parts have " + std::to_string(of_parts) + " records");
             return mixed_mode(*mixed.parts, mixed.epoch_size, seed);
           },
@@ -204,7 +204,7 @@ std::uint64_t Sampler::hash(std::uint64_t epoch) const {
                  [&](const Order::Mixed& mixed) {
                    hash.add(mixed.epoch_size);
                    hash.add(mixed.parts->size());
-                   for (const Order::Source& part : *mixed.parts) {
+                   for (const Order::Part& part : *mixed.parts) {
                      hash.add(part.records);
                      hash.add(std::bit_cast<std::uint64_t>(part.weight));
                    }

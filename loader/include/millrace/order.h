@@ -18,9 +18,11 @@ namespace MILLRACE_API millrace {
 class Dataset;
 
 /// The order in which a run uses a dataset's records. It is data that is cheap to copy; a `Sampler`
-/// computes record indices from it. Each mode defines which positions form an epoch. All functions
-/// throw an `Error` (`invalid_argument`) that names the wrong value and its index. `Sampler` checks
-/// the order against the dataset's size.
+/// computes record indices from it. A run counts its samples, over all ranks and epochs: a sample's
+/// number is its position. Each function below that makes an order (`shuffled`, `blocks` ...)
+/// selects a mode. The mode says which record each position gets and how many positions form an
+/// epoch. All functions throw an `Error` (`invalid_argument`) that names the wrong value and its
+/// index. `Sampler` checks the order against the dataset's size.
 class Order {
  public:
   struct Blocks {
@@ -33,12 +35,14 @@ class Order {
     /// Number of records that are sorted by length together: at least `group_records`, at most
     /// 2^32. It is rounded down to whole groups.
     std::uint64_t window_records = 8192;
-    /// Number of consecutive records of similar length: the global batch, which is the batch size
-    /// times the number of ranks. Required.
+    /// Number of consecutive records of similar length, usually those of a global batch: the batch
+    /// size times the number of ranks. Required. In an order that is `repeated` n times, it is
+    /// usually 1/n of the global batch.
     std::uint64_t group_records = 0;
   };
-  struct Source {
-    /// Number of records in this part. Their indices follow those of the previous parts.
+  struct Part {
+    /// Number of records in this part of a joined dataset. Their indices follow those of the parts
+    /// before it.
     std::uint64_t records = 0;
     /// Weight of this part. Its share of the samples is the weight divided by the sum of all
     /// weights. Weights are finite and not negative, and at least one is positive.
@@ -70,13 +74,15 @@ class Order {
   /// each batch is one group, and the order does not depend on the number of ranks.
   ///
   /// `lengths` has one value for each record of the dataset, in any unit, even if the order is a
-  /// subset; `record_lengths` reads them. In an order that is `repeated` n times, a group has n
-  /// times as many positions.
+  /// subset; `record_lengths` reads them. `window_records` and `group_records` count records before
+  /// they are `repeated`: in an order that is repeated n times, a group of r records has n * r
+  /// positions.
   ///
-  /// Memory: 4 bytes per record. A `Sampler` and its copies together add 8 bytes per record of the
-  /// 4 windows that were used last. The first thread that draws from a window sorts it, without a
-  /// lock. Sorting needs 16 more bytes for each of the window's records. Source: the sampler that
-  /// groups by length in Hugging Face's Transformers, whose mega-batches are these windows.
+  /// Memory: 4 bytes per record. A `Sampler` and its copies together cache the 4 windows that were
+  /// used last, with 8 bytes per record. A thread that draws from another window sorts this window
+  /// first. It holds no lock, so other threads go on; threads that need the same window at once all
+  /// sort it. Sorting needs 16 more bytes for each of the window's records. Source: the sampler
+  /// that groups by length in Hugging Face's Transformers, whose mega-batches are these windows.
   static Order bucketed(std::vector<std::uint32_t> lengths, Buckets buckets);
   /// Does the same with the size of `field` in bytes as a record's length. Each new `Pipeline`
   /// reads all records once to get the sizes (`measured`). To make several pipelines over one
@@ -100,8 +106,9 @@ class Order {
   /// Returns this order with `weights` in force from `epoch` on, until the next epoch that has
   /// weights of its own. Only for a `weighted` order. There must be as many weights as before.
   /// Checks the weights as `weighted` does. `Pipeline::set_weights` does the same in a running
-  /// pipeline. To resume a run before `epoch`, use this function to add the weights of later epochs
-  /// (`State::new_weights`) to the order. O(weights) memory for each change.
+  /// pipeline. O(weights) memory for each change. To resume a run from a state with
+  /// `State::new_weights`, call this function for each epoch that they name. They contain only
+  /// epochs and hashes, so the trainer must store the weights itself.
   Order reweighted(std::uint64_t epoch, std::vector<double> weights) const;
 
   /// Gives each part of a joined dataset (`concat_datasets`) its share of the samples. Each part is
@@ -117,7 +124,7 @@ class Order {
   ///
   /// A pass over a part may continue in the next epoch. An epoch has `epoch_size` positions, 0 =
   /// the number of records of all parts. O(parts) memory.
-  static Order mixed(std::vector<Source> parts, std::uint64_t epoch_size = 0);
+  static Order mixed(std::vector<Part> parts, std::uint64_t epoch_size = 0);
 
   /// Returns this order over a list of records: the mode orders the elements of the list instead of
   /// the dataset's records. A record that is listed twice counts as two records. If this order is
@@ -126,8 +133,9 @@ class Order {
   /// Returns the subset of the indices below `records` for which `keep` returns true.
   Order filtered(std::uint64_t records, const std::function<bool(std::uint64_t)>& keep) const;
 
-  /// Whether this is `shuffled()` or `sequential()` over all records, each once.
+  /// Whether this is `shuffled()`, over all records and not repeated.
   bool is_shuffled() const { return is_plain<Shuffled>(); }
+  /// Whether this is `sequential()`, over all records and not repeated.
   bool is_sequential() const { return is_plain<Sequential>(); }
 
   /// Repeats each record `times` times in a row (repeated augmentation). Each repetition has its
@@ -150,7 +158,7 @@ class Order {
     std::uint64_t epoch_size;
   };
   struct Mixed {
-    std::shared_ptr<const std::vector<Source>> parts;
+    std::shared_ptr<const std::vector<Part>> parts;
     std::uint64_t epoch_size;
   };
 

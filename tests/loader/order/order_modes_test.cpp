@@ -16,7 +16,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using namespace testing;
 
-using Parts = std::vector<Order::Source>;
+using Parts = std::vector<Order::Part>;
 
 TEST(OrderBlocks, EpochsHaveEachRecordOnce) {
   for (std::uint64_t size = 1; size <= 120; ++size)
@@ -158,7 +158,7 @@ std::vector<std::uint64_t> per_part(const Parts& parts, const std::vector<std::u
 TEST(OrderMixed, SharesAreExactInEachRun) {
   const auto shares = [](const Parts& parts, std::uint64_t run, std::uint64_t number) {
     std::uint64_t records = 0;
-    for (const Order::Source& part : parts) records += part.records;
+    for (const Order::Part& part : parts) records += part.records;
     return per_part(parts,
                     drawn(Sampler(Order::mixed(parts, 1000), records, 8), number * run, run));
   };

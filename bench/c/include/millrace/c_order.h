@@ -42,26 +42,26 @@ MILLRACE_C_API millrace_status millrace_order_bucketed_by(const char* field,
 MILLRACE_C_API millrace_status millrace_order_weighted(const double* weights, size_t n_weights,
                                                        uint64_t epoch_size, millrace_order** order,
                                                        millrace_error* error);
-/* Makes an order with other weights from `epoch` on. `n_weights` must be the same as for
- * `before`. */
-MILLRACE_C_API millrace_status millrace_order_reweighted(const millrace_order* before,
-                                                         uint64_t epoch, const double* weights,
-                                                         size_t n_weights, millrace_order** order,
+/* Makes an order from `base`, with other weights from `epoch` on. `n_weights` must be the same as
+ * for `base`. */
+MILLRACE_C_API millrace_status millrace_order_reweighted(const millrace_order* base, uint64_t epoch,
+                                                         const double* weights, size_t n_weights,
+                                                         millrace_order** order,
                                                          millrace_error* error);
 /* Changes the weights of a run whose order is weighted, as Pipeline::set_weights of
- * <millrace/pipeline.h> does. Sets `epoch` to the first epoch with these weights. It begins after
- * the batches that may be planned already: the next `prefetch` ones, and `device_slots` more if the
- * run copies batches. With the option "epoch_break", a call after the last batch of an epoch sets
- * the weights of the next one. All ranks must call it with the same weights after the same number
- * of batches. May be called from any thread. To resume, give the new pipeline the weights of the
- * state's epoch. If the state names weights of later epochs, add these by
+ * <millrace/pipeline.h> does. Sets `epoch` to the first epoch with these weights. That epoch begins
+ * after the batches that may be planned already: the next `prefetch` ones, and `device_slots` more
+ * if the run copies batches. With the option "epoch_break", a call after the last batch of an epoch
+ * sets the weights of the next one. All ranks must call it with the same weights after the same
+ * number of batches. May be called from any thread. To resume, give the new pipeline the weights of
+ * the state's epoch. If the state names weights of later epochs, add these by
  * millrace_order_reweighted. */
 MILLRACE_C_API millrace_status millrace_pipeline_set_weights(millrace_pipeline* pipeline,
                                                              const double* weights,
                                                              size_t n_weights, uint64_t* epoch,
                                                              millrace_error* error);
 
-/* Order::Source: a part of a joined dataset. */
+/* A part of a joined dataset: Order::Part. */
 typedef struct millrace_source {
   uint64_t records;
   double weight;
@@ -71,18 +71,19 @@ typedef struct millrace_source {
 MILLRACE_C_API millrace_status millrace_order_mixed(const millrace_source* parts, size_t n_parts,
                                                     uint64_t epoch_size, millrace_order** order,
                                                     millrace_error* error);
-/* Make a new order from another one, which stays unchanged: records of a list, records for which
- * `keep` is not 0, or every record several times. */
-MILLRACE_C_API millrace_status millrace_order_subset(const millrace_order* whole,
+/* Makes an order of a list of records: `base` orders the elements of `indices`. `base` stays
+ * unchanged, as in the next two functions. */
+MILLRACE_C_API millrace_status millrace_order_subset(const millrace_order* base,
                                                      const uint64_t* indices, size_t n_indices,
                                                      millrace_order** order, millrace_error* error);
-/* Keeps the indices below `records` for which `keep` does not return 0. */
-MILLRACE_C_API millrace_status millrace_order_filtered(const millrace_order* whole,
-                                                       uint64_t records,
+/* Makes an order of a part of the records: the indices below `records` for which `keep` does not
+ * return 0. */
+MILLRACE_C_API millrace_status millrace_order_filtered(const millrace_order* base, uint64_t records,
                                                        int32_t (*keep)(void* user, uint64_t index),
                                                        void* user, millrace_order** order,
                                                        millrace_error* error);
-MILLRACE_C_API millrace_status millrace_order_repeated(const millrace_order* once, uint64_t times,
+/* Makes an order in which each record of `base` comes `times` times in a row. */
+MILLRACE_C_API millrace_status millrace_order_repeated(const millrace_order* base, uint64_t times,
                                                        millrace_order** order,
                                                        millrace_error* error);
 MILLRACE_C_API void millrace_order_free(millrace_order* order);
