@@ -101,7 +101,7 @@ Runtime::~Runtime() {
 }
 
 const Topology& Runtime::topology() const { return placement_->topology; }
-const std::vector<std::string>& Runtime::placement() const { return placement_->reasons; }
+const std::vector<std::string>& Runtime::placement_notes() const { return placement_->reasons; }
 unsigned Runtime::launch_cores() const { return placement_->launch_cores; }
 
 std::vector<std::string> Runtime::warnings() const {

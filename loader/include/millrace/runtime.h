@@ -36,9 +36,10 @@ struct RuntimeOptions {
   /// Adapt the number of active workers: each pipeline requests the fewest workers that keep its
   /// batches ready, and the other workers sleep.
   bool adaptive = false;
-  /// Number of processors to leave free for threads that launch kernels, because launches are
-  /// delayed on a fully loaded host. At least one worker remains. nullopt = one per GPU that this
-  /// rank drives, if the rank has four processors or more. Ignored if `workers` is not 0.
+  /// Number of processors (hardware threads) to leave free for threads that launch kernels, because
+  /// launches are delayed on a fully loaded host. At least one worker remains. nullopt = one per
+  /// GPU that this rank drives if the rank has four processors or more, else 0. Ignored if
+  /// `workers` is not 0.
   std::optional<unsigned> launch_cores{};
   /// Number of this process among the ranks on this host, from 0, and the number of these ranks.
   /// Each rank uses its share of the cores and GPUs.
@@ -46,9 +47,8 @@ struct RuntimeOptions {
   unsigned local_world = 1;
   /// Maximal number of unused bytes of host memory to keep for each device and NUMA node. A runtime
   /// keeps the memory of ended pipelines for later ones, if the device allows it
-  /// (`Device::keeps_host_memory`), because pinning memory is slow. 0 = keep nothing. nullopt = no
-  /// such limit. In any case, kept and used bytes together are at most the largest number of bytes
-  /// that was in use at one time.
+  /// (`Device::host_memory_is_reusable`), because pinning memory is slow. 0 = keep nothing. nullopt
+  /// = no such limit. In any case, kept plus used memory never exceeds the peak of used memory.
   std::optional<std::size_t> kept_host_bytes{};
   /// The machine to place workers on; nullopt = the machine that this process runs on.
   std::optional<Topology> topology{};
@@ -72,12 +72,12 @@ class Runtime {
 
   /// The machine that the workers are placed on, or this rank's share of it.
   const Topology& topology() const;
-  /// Explanation of the number of workers and their placement, in sentences for people.
-  const std::vector<std::string>& placement() const;
+  /// Notes for people on the number of workers and their placement, one sentence each.
+  const std::vector<std::string>& placement_notes() const;
   /// Warnings, one sentence each: workers that could not be bound, with the reason; more ranks than
   /// cores; more workers than cores, counted over all runtimes of this process.
   std::vector<std::string> warnings() const;
-  /// Number of cores that are left free for threads that launch kernels.
+  /// Number of processors that are left free for threads that launch kernels.
   unsigned launch_cores() const;
   /// The pools, one per node that has workers; at least one. They help each other.
   const std::vector<std::unique_ptr<WorkerPool>>& pools() const { return pools_; }
@@ -114,15 +114,19 @@ class Runtime {
 /// Makes a runtime that several pipelines can share. Throws like the constructor.
 std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options = {});
 
-/// Stores record hints in a file beside each file of a dataset: all hints that the pipelines of
-/// `runtime` have made for it so far (`Sample::keep_hint`). Later calls of `open_dataset` find them
-/// there. Other records keep the hint that the dataset has (`Dataset::stored_hint`), or else the
-/// one in the file, even if `OpenOptions::hints` is false. Returns the number of records with a
-/// hint. Pipelines may run during the call. Image transforms bind a hint to the record's stored
-/// checksum. Throws `Error`: `invalid_argument` if the checksums are not
-/// compared (`OpenOptions::verify_checksums`), for a dataset that does not consist of files, or if
-/// they were replaced meanwhile; `already_exists` while another writer writes the same hints, or if
-/// a file of another kind has their name; `io`.
+/// Stores a dataset's record hints (`Sample::hint`) in a file beside each of the dataset's files.
+/// Later calls of `open_dataset` find the hints there. They are the hints that the pipelines of
+/// `runtime` have made for this dataset so far (`Sample::keep_hint`). A record without such a hint
+/// keeps the one that the dataset has (`Dataset::stored_hint`), or else the one in the file, even if
+/// `OpenOptions::hints` is false. Returns the number of records with a hint. Pipelines may run
+/// during the call. Image transforms bind a hint to the record's stored checksum.
+///
+/// Throws `Error`:
+/// - `invalid_argument` if checksums are not compared (`OpenOptions::verify_checksums`), if the
+///   dataset does not consist of files, or if its files were replaced since it was opened;
+/// - `already_exists` if another writer writes hints of the same file at this moment, or if a file
+///   of another kind has the name of the hints' file;
+/// - `io` if a file cannot be read or written.
 std::uint64_t save_hints(const std::shared_ptr<const Dataset>& dataset, Runtime& runtime);
 
 }  // namespace millrace

@@ -103,7 +103,7 @@ TEST(Runtime, HasAPoolPerNodeOfTheTopologyItIsGiven) {
     EXPECT_EQ(runtime.topology().nodes.size(), nodes);
     ASSERT_EQ(runtime.pools().size(), nodes);
     for (const auto& pool : runtime.pools()) EXPECT_EQ(pool->workers(), 1U);
-    EXPECT_THAT(runtime.placement(), Contains(HasSubstr(std::to_string(nodes) + " worker")));
+    EXPECT_THAT(runtime.placement_notes(), Contains(HasSubstr(std::to_string(nodes) + " worker")));
     std::atomic<unsigned> ended{0};
     for (const auto& pool : runtime.pools())
       pool->submit(&ended, testing::job(3, [&](std::size_t, unsigned) { ++ended; }));
@@ -115,7 +115,7 @@ TEST(Runtime, TakesItsRanksShareAlone) {
   const Runtime runtime({.local_rank = 1, .local_world = 2, .topology = made_up(8)});
   EXPECT_EQ(runtime.workers(), 4U);
   EXPECT_EQ(runtime.topology().nodes.front().number, 4);
-  EXPECT_THAT(runtime.placement(), Contains(HasSubstr("rank 1 of 2")));
+  EXPECT_THAT(runtime.placement_notes(), Contains(HasSubstr("rank 1 of 2")));
 }
 
 TEST(Runtime, SaysWhatIsLeftFreeForLaunches) {
@@ -124,7 +124,7 @@ TEST(Runtime, SaysWhatIsLeftFreeForLaunches) {
   const Runtime runtime({.topology = machine});
   EXPECT_EQ(runtime.workers(), 3U);
   EXPECT_EQ(runtime.launch_cores(), 1U);
-  EXPECT_THAT(runtime.placement(), Contains(HasSubstr("0000:41:00.0")));
+  EXPECT_THAT(runtime.placement_notes(), Contains(HasSubstr("0000:41:00.0")));
 }
 
 TEST(Runtime, DoesNotBindToAMadeUpMachineAndSaysSo) {
