@@ -43,10 +43,10 @@ TopologyHandle new_topology() {
 }
 
 /// Returns the number of processors of a synthetic topology: the product of its numbers ("pack:2
-/// core:4 2"), without those in brackets. The result is at most `most` + 1. hwloc itself would
-/// allocate all processors. Reads the text as hwloc does: a number may have a sign, spaces before
-/// it and any base of `strtoul`, and the next level may follow without a space. Returns nullopt for
-/// a text that hwloc would refuse, too.
+/// core:4 2"), without those in brackets. The result is at most `most` + 1. Called before hwloc
+/// reads the text, because hwloc allocates all processors, however many there are. Reads the text
+/// as hwloc does: a number may have a sign, spaces before it and any base of `strtoul`, and the
+/// next level may follow without a space. Returns nullopt for a text that hwloc would refuse, too.
 std::optional<std::uint64_t> count_synthetic(const std::string& description, std::uint64_t most) {
   const char* at = description.c_str();
   const auto skip_behind = [&](char end) {
@@ -81,7 +81,7 @@ std::vector<int> members(hwloc_const_bitmap_t set) {
   return numbers;
 }
 
-unsigned size_of(hwloc_const_bitmap_t set) {
+unsigned count_of(hwloc_const_bitmap_t set) {
   return static_cast<unsigned>(std::max(hwloc_bitmap_weight(set), 0));
 }
 
@@ -104,7 +104,7 @@ std::vector<CacheLevel> caches_in(hwloc_topology_t topology, hwloc_const_bitmap_
       if (hwloc_bitmap_intersects(cache->cpuset, node) == 0) continue;
       level.level = cache->attr->cache.depth;
       level.bytes = std::max<std::uint64_t>(level.bytes, cache->attr->cache.size);
-      level.cpus = std::max(level.cpus, size_of(cache->cpuset));
+      level.cpus_per_cache = std::max(level.cpus_per_cache, count_of(cache->cpuset));
       ++level.count;
     }
     if (level.count > 0) levels.push_back(level);
@@ -129,14 +129,14 @@ std::vector<NumaNode> nodes_in(hwloc_topology_t topology, hwloc_const_bitmap_t u
   std::ranges::sort(objects, {}, [](hwloc_obj_t node) { return node->os_index; });
 
   std::vector<NumaNode> nodes;
-  const Bitmap left(hwloc_bitmap_dup(usable));
+  const Bitmap remaining(hwloc_bitmap_dup(usable));
   const Bitmap of_node(hwloc_bitmap_alloc());
   for (const hwloc_obj_t object : objects) {
     // In hwloc, further memory of the same processors (of another kind, or of a device) is a
     // separate node. Such a node has no processors left for workers.
-    hwloc_bitmap_and(of_node.get(), object->cpuset, left.get());
+    hwloc_bitmap_and(of_node.get(), object->cpuset, remaining.get());
     if (hwloc_bitmap_iszero(of_node.get()) != 0) continue;
-    hwloc_bitmap_andnot(left.get(), left.get(), of_node.get());
+    hwloc_bitmap_andnot(remaining.get(), remaining.get(), of_node.get());
     nodes.push_back({.number = static_cast<int>(object->os_index),
                      .cpus = members(of_node.get()),
                      .physical_cores = cores_in(topology, of_node.get()),
@@ -162,7 +162,7 @@ bool affinity_is_refused() {
 
 /// Returns a topology with one node, read without hwloc. Its processors are those that /proc allows
 /// the process, else all that are online. Each processor counts as a core.
-Topology plain_topology() {
+Topology read_without_hwloc() {
   const Bitmap usable(hwloc_bitmap_alloc());
   constexpr std::string_view key = "Cpus_allowed_list:";
   std::ifstream status("/proc/self/status");
@@ -178,7 +178,7 @@ Topology plain_topology() {
   NumaNode node;
   node.cpus = members(usable.get());
   for (const int cpu : node.cpus) node.physical_cores.push_back({cpu});
-  topology.affinity_cpus = size_of(usable.get());
+  topology.affinity_cpus = count_of(usable.get());
   topology.machine_cpus = std::max(static_cast<unsigned>(online), topology.affinity_cpus);
   topology.cpuset_cpus = topology.affinity_cpus;
   topology.nodes.push_back(std::move(node));
@@ -186,7 +186,7 @@ Topology plain_topology() {
   return topology;
 }
 
-Topology hwloc_topology() {
+Topology read_with_hwloc() {
   const TopologyHandle handle = new_topology();
   // Without sysfs hwloc prints an error on standard error, so that part of it is disabled.
   if (access("/sys/devices/system/cpu", R_OK) != 0 && access("/sys/bus/cpu/devices", R_OK) != 0)
@@ -197,16 +197,19 @@ Topology hwloc_topology() {
   if (hwloc_topology_load(handle.get()) != 0)
     throw Error(ErrorCode::internal, "hwloc cannot read this machine's topology");
   Topology topology;
-  topology.machine_cpus = size_of(hwloc_topology_get_topology_cpuset(handle.get()));
+  topology.machine_cpus = count_of(hwloc_topology_get_topology_cpuset(handle.get()));
   const Bitmap usable(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(handle.get())));
-  topology.cpuset_cpus = size_of(usable.get());
+  topology.cpuset_cpus = count_of(usable.get());
   const Bitmap own(hwloc_bitmap_alloc());
   if (hwloc_get_cpubind(handle.get(), own.get(), HWLOC_CPUBIND_PROCESS) == 0)
     hwloc_bitmap_and(usable.get(), usable.get(), own.get());
-  topology.affinity_cpus = size_of(usable.get());
-  if (hwloc_get_proc_cpubind(handle.get(), getppid(), own.get(), 0) == 0) {
-    hwloc_bitmap_and(own.get(), own.get(), hwloc_topology_get_allowed_cpuset(handle.get()));
-    topology.affinity_differs_from_parent = hwloc_bitmap_isequal(own.get(), usable.get()) == 0;
+  topology.affinity_cpus = count_of(usable.get());
+  const Bitmap of_parent(hwloc_bitmap_alloc());
+  if (hwloc_get_proc_cpubind(handle.get(), getppid(), of_parent.get(), 0) == 0) {
+    hwloc_bitmap_and(of_parent.get(), of_parent.get(),
+                     hwloc_topology_get_allowed_cpuset(handle.get()));
+    topology.affinity_differs_from_parent =
+        hwloc_bitmap_isequal(of_parent.get(), usable.get()) == 0;
   }
 
   for (const hwloc_obj_t package : objects_of(handle.get(), HWLOC_OBJ_PACKAGE))
@@ -222,7 +225,7 @@ Topology hwloc_topology() {
 }  // namespace
 
 Topology read_topology() {
-  Topology topology = affinity_is_refused() ? plain_topology() : hwloc_topology();
+  Topology topology = affinity_is_refused() ? read_without_hwloc() : read_with_hwloc();
   topology.usable_cpus = std::max(topology.affinity_cpus, 1U);
   topology.quota = cgroup_quota();
   if (topology.quota && *topology.quota < topology.usable_cpus)
@@ -241,9 +244,9 @@ Topology synthetic_topology(const std::string& description) {
   const std::optional<std::uint64_t> processors = count_synthetic(description, max_processors);
   if (!processors) throw not_synthetic();
   if (*processors > max_processors)
-    throw Error(ErrorCode::invalid_argument, "\"" + cut(description) + "\" has more than " +
-                                                 std::to_string(max_processors) +
-                                                 " processors, the most of a synthetic topology");
+    throw Error(ErrorCode::invalid_argument,
+                "a synthetic topology has at most " + std::to_string(max_processors) +
+                    " processors; \"" + cut(description) + "\" has more");
   const TopologyHandle handle = new_topology();
   if (hwloc_topology_set_synthetic(handle.get(), description.c_str()) != 0 ||
       hwloc_topology_load(handle.get()) != 0)
@@ -252,7 +255,7 @@ Topology synthetic_topology(const std::string& description) {
   Topology topology;
   topology.nodes = nodes_in(handle.get(), all);
   topology.usable_cpus = topology.machine_cpus = topology.cpuset_cpus = topology.affinity_cpus =
-      size_of(all);
+      count_of(all);
   topology.synthetic = true;
   return topology;
 }

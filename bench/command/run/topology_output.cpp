@@ -35,9 +35,10 @@ std::string node_text(const NumaNode& node) {
 std::string caches_text(const std::vector<CacheLevel>& caches) {
   std::string text;
   for (const CacheLevel& cache : caches)
-    text += fmt::format("{}L{} {} x {}{}", text.empty() ? "" : ", ", cache.level, cache.count,
-                        memory_text(cache.bytes),
-                        cache.cpus > 1 ? fmt::format(" ({} processors each)", cache.cpus) : "");
+    text += fmt::format(
+        "{}L{} {} x {}{}", text.empty() ? "" : ", ", cache.level, cache.count,
+        memory_text(cache.bytes),
+        cache.cpus_per_cache > 1 ? fmt::format(" ({} processors each)", cache.cpus_per_cache) : "");
   return text;
 }
 
@@ -96,7 +97,7 @@ Json nodes_json(const Topology& machine) {
       caches.push_back({{"level", cache.level},
                         {"bytes", cache.bytes},
                         {"count", cache.count},
-                        {"cpus", cache.cpus}});
+                        {"cpus", cache.cpus_per_cache}});
     nodes.push_back({{"number", node.number},
                      {"cpus", node.cpus},
                      {"physical_cores", node.physical_cores},

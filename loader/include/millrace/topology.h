@@ -21,8 +21,8 @@ struct CacheLevel {
   /// Size of one cache.
   std::uint64_t bytes = 0;
   unsigned count = 0;
-  /// Number of processors that share one cache.
-  unsigned cpus = 0;
+  /// Number of processors that share one cache, usable or not.
+  unsigned cpus_per_cache = 0;
 };
 
 /// One NUMA node and its processors (hardware threads) that this process may use, by the operating
@@ -55,13 +55,15 @@ struct PciDevice {
   bool can_launch_kernels = false;
 };
 
-/// Processors, memory and devices that this process may use, and the limits that apply to it.
+/// The processors that this process may use, grouped by NUMA node, and the limits that apply to it.
+/// Also the machine's PCI devices.
 struct Topology {
   /// Nodes with at least one usable processor, in order; at least one.
   std::vector<NumaNode> nodes{};
-  /// Number of usable processors over all nodes, at most the control group's quota.
+  /// Number of usable processors over all nodes, limited to the control group's quota, rounded up.
   unsigned usable_cpus = 1;
-  /// Devices in the order of their addresses, usable or not.
+  /// All GPUs and network cards of the machine, in the order of their addresses. This process may
+  /// not be allowed to use some of them (`PciDevice::can_launch_kernels`).
   std::vector<PciDevice> devices{};
 
   /// Number of processors of the machine, of the control group's cpuset, and of the process's

@@ -161,7 +161,7 @@ TEST(SyntheticTopology, HasTheNodesThatAreDescribed) {
       EXPECT_EQ(node.caches[0].level, 3U);
       EXPECT_EQ(node.caches[0].bytes, 32'000'000U);
       EXPECT_EQ(node.caches[0].count, 1U);
-      EXPECT_EQ(node.caches[0].cpus, 8U);
+      EXPECT_EQ(node.caches[0].cpus_per_cache, 8U);
     }
   }
 }
@@ -172,9 +172,9 @@ TEST(SyntheticTopology, CountsTheCachesOfEachNode) {
   ASSERT_THAT(topology.nodes, SizeIs(2));
   ASSERT_THAT(topology.nodes[1].caches, SizeIs(2));
   EXPECT_EQ(topology.nodes[1].caches[0].count, 8U);
-  EXPECT_EQ(topology.nodes[1].caches[0].cpus, 2U);
+  EXPECT_EQ(topology.nodes[1].caches[0].cpus_per_cache, 2U);
   EXPECT_EQ(topology.nodes[1].caches[1].count, 2U);
-  EXPECT_EQ(topology.nodes[1].caches[1].cpus, 8U);
+  EXPECT_EQ(topology.nodes[1].caches[1].cpus_per_cache, 8U);
 }
 
 TEST(SyntheticTopology, GivesWorkersNoNodeOfMemoryAlone) {
@@ -204,7 +204,7 @@ TEST(SyntheticTopology, RefusesMoreProcessorsThanItsLimitHoweverTheyAreWritten) 
         "core:-5 pu:1", "core:99999999999999999999 pu:1", "core:65537 pu:1"}) {
     const Error error = testing::error_of([&] { (void)synthetic_topology(description); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-    EXPECT_THAT(error.what(), HasSubstr("has more than 65536 processors")) << description;
+    EXPECT_THAT(error.what(), HasSubstr("has at most 65536 processors")) << description;
   }
 }
 

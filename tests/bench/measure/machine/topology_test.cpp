@@ -107,7 +107,7 @@ TEST(TopologyCommand, BoundsMadeUpMachines) {
                            "pu:99999999999999999999", "256 256 2"}) {
     const Result result = topology({"--synthetic", text});
     EXPECT_EQ(result.exit_code, 2) << text;
-    EXPECT_THAT(result.err, HasSubstr("has more than 65536 processors")) << text;
+    EXPECT_THAT(result.err, HasSubstr("has at most 65536 processors")) << text;
   }
 }
 
