@@ -210,8 +210,8 @@ class ParameterReader final : public Parameters {
   void check_keys() const {
     for (const auto& [key, value] : object_.items())
       if (std::ranges::find(known_, key) == known_.end())
-        refuse_parameter(
-            source_, "unknown key \"" + cut(key) + "\"; there are " + quoted_names(known_, ", "));
+        refuse_parameter(source_, "unknown key \"" + cut(key) + "\"; the known keys are " +
+                                      quoted_names(known_, ", "));
   }
 
  private:

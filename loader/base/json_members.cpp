@@ -30,7 +30,7 @@ Members::Members(const Json& object, JsonLocation location,
     names += (names.empty() ? "" : ", ") + ('"' + std::string(name) + '"');
   for (const auto& [key, value] : object.items())
     if (std::find(known.begin(), known.end(), key) == known.end())
-      location_.fail("unknown key " + location_.name(cut(key)) + "; there are " + names);
+      location_.fail("unknown key " + location_.name(cut(key)) + "; the known keys are " + names);
 }
 
 const Json* Members::find(const char* key) const {
@@ -108,7 +108,8 @@ void check_format(const Json& json, const JsonLocation& location, std::uint64_t 
   if (format->get<std::uint64_t>() > newest)
     location.fail(
         "\"format\" is " + format->dump() + ", newer than " + std::to_string(newest) +
-        ", the newest that this millrace reads; use the millrace that wrote it, or make it again");
+        ", the newest that this version of millrace reads; use the version that wrote it, or write "
+        "it again");
 }
 
 }  // namespace millrace

@@ -271,7 +271,8 @@ TEST(Mix, RefusesWhatItCannotDo) {
       {R"({"classes": 9, "on": "gpu"})",
        "train.json: mix: \"on\" is \"gpu\", must be \"worker\" or \"device\""},
       {R"({"classes": 9, "size": 3})",
-       "train.json: mix: unknown key \"size\"; there are \"classes\", \"mixup\", \"cutmix\", "
+       "train.json: mix: unknown key \"size\"; the known keys are \"classes\", \"mixup\", "
+       "\"cutmix\", "
        "\"cutmix_share\", \"p\", \"on\""},
       {"7", "train.json: mix: mix must be an object in { }"},
   };

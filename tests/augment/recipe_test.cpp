@@ -86,7 +86,7 @@ TEST(Recipe, SaysWhetherResolutionIsReduced) {
 
 TEST(Recipe, NamesWhatIsWrong) {
   EXPECT_EQ(why_not(R"({"flop": 1})"),
-            R"(train.json: unknown key "flop"; there are "output", "like", "resolution", )"
+            R"(train.json: unknown key "flop"; the known keys are "output", "like", "resolution", )"
             R"("decode_on", "device_share", "ops", "targets", "views", "images", "mix")");
   EXPECT_EQ(why_not(R"({"output": 224})"),
             R"(train.json: "output" is 224, must be two integers, [width, height])");

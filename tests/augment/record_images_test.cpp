@@ -284,7 +284,7 @@ TEST(RecordImages, AreRefusedWithTheirNames) {
   EXPECT_EQ(why_not(R"({"images": {"depth": {"draws": "other"}}})"),
             "train.json: images: \"depth\": \"draws\" is \"other\", must be \"same\" or \"own\"");
   EXPECT_EQ(why_not(R"({"images": {"depth": {"size": 3}}})"),
-            "train.json: images: \"depth\": unknown key \"size\"; there are \"draws\"");
+            "train.json: images: \"depth\": unknown key \"size\"; the known keys are \"draws\"");
   EXPECT_EQ(why_not(R"({"images": {"depth": {}}, "mix": {"classes": 3, "mixup": 0.2}})"),
             "train.json: \"mix\" mixes one image of a sample, and \"images\" makes more");
   EXPECT_EQ(why_not(R"({"ops": [{"op": "random_resized_crop"},

@@ -161,7 +161,8 @@ TEST(Views, AreRefusedWithTheirNames) {
   EXPECT_EQ(why_not(R"({"views": {"local": {"count": 65}}})"),
             "train.json: views: \"local\": \"count\" is 65, must be in 1..64");
   EXPECT_EQ(why_not(R"({"views": {"local": {"crops": 6}}})"),
-            "train.json: views: \"local\": unknown key \"crops\"; there are \"count\", \"output\", "
+            "train.json: views: \"local\": unknown key \"crops\"; the known keys are \"count\", "
+            "\"output\", "
             "\"ops\"");
   EXPECT_EQ(
       why_not(R"({"views": {"local": {"output": [96, 96],

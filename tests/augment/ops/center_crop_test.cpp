@@ -34,7 +34,8 @@ TEST(CenterCropOperation, ComesThroughJson) {
   EXPECT_EQ(Operation(CenterCrop{}).to_json(), R"({"op":"center_crop"})");
   EXPECT_EQ(operations_of(R"([{"op": "center_crop"}])").front(), Operation(CenterCrop{}));
   EXPECT_EQ(why_no_list(R"([{"op": "center_crop", "side": 224}])"),
-            R"(train.json: ops[0] (center_crop): unknown key "side"; there are "op", "size")");
+            R"(train.json: ops[0] (center_crop): unknown key "side"; the known keys are "op", )"
+            R"("size")");
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST(RandomResizedCropOperation, NamesWhatIsWrong) {
             place + R"("ratio" is [0.0, 1.0], both must lie in 0.001..1000.0)");
   EXPECT_EQ(why(R"("ratio": 1)"), place + R"("ratio" is 1, must be two numbers, [low, high])");
   EXPECT_EQ(why(R"("side": 224)"),
-            place + R"(unknown key "side"; there are "op", "size", "scale", "ratio", )"
+            place + R"(unknown key "side"; the known keys are "op", "size", "scale", "ratio", )"
                     R"("interpolation", "antialias")");
 }
 

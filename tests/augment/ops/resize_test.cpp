@@ -64,7 +64,8 @@ TEST(ResizeOperation, NamesWhatIsWrong) {
   EXPECT_EQ(why(R"("size": 2.5)"),
             place + R"("size" is 2.5, must be an integer, or two, [width, height])");
   EXPECT_EQ(why(R"("side": 2)"),
-            place + R"(unknown key "side"; there are "op", "size", "max_size", "interpolation", )"
+            place + R"(unknown key "side"; the known keys are "op", "size", "max_size", )"
+                    R"("interpolation", )"
                     R"("antialias")");
   EXPECT_EQ(why(R"("interpolation": "cubic")"),
             place + R"("interpolation" is "cubic", must be "bilinear" or "bicubic" or "box" or )"

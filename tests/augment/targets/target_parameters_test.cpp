@@ -69,7 +69,8 @@ TEST(TargetParameters, NameWhatIsWrong) {
   EXPECT_EQ(why_no_targets(R"({"mask": {"is": "mask", "fill": 256}})"),
             "train.json: targets: \"mask\": \"fill\" is 256, must be in 0..255");
   EXPECT_EQ(why_no_targets(R"({"mask": {"is": "mask", "format": "xyxy"}})"),
-            "train.json: targets: \"mask\": unknown key \"format\"; there are \"is\", \"dtype\", "
+            "train.json: targets: \"mask\": unknown key \"format\"; the known keys are \"is\", "
+            "\"dtype\", "
             "\"fill\"");
   EXPECT_EQ(
       why_no_targets(R"({"mask": {"is": "mask", "dtype": "int64"}})"),

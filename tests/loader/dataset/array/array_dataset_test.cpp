@@ -331,7 +331,7 @@ TEST_P(ArrayDataset, WrongDescriptionsNameFileKeyAndValue) {
            {R"("a": {"npy": "a.npy", "raw": "b"})", "exclude each other"},
            {R"("a": {"npy": "a.npy", "dtype": "int8"})", "unknown key \"fields.a.dtype\""},
            {R"("a": {"npy": "a.npy", "nyp": 1})",
-            "unknown key \"fields.a.nyp\"; there are \"npy\""},
+            "unknown key \"fields.a.nyp\"; the known keys are \"npy\""},
            {R"("a": {"npy": "none.npy"})", "none.npy does not exist"},
            {R"("a": {"npy": ""})", "is not a file name"},
            {R"("a": {"npy": "a\u0000.npy"})", "is not a file name"},
