@@ -28,11 +28,11 @@ fs::path target_of(fs::path path) {
   return path;
 }
 
-fs::path temporary_path(const fs::path& file) {
+fs::path new_path_beside(const fs::path& file) {
   return file.string() + "." + std::to_string(::getpid()) + ".new";
 }
 
-[[noreturn]] void refuse_write(const fs::path& path, int error) {
+[[noreturn]] void throw_write_error(const fs::path& path, int error) {
   throw Error(ErrorCode::io, path.string() + ": cannot be written: " + errno_text(error));
 }
 
@@ -49,33 +49,33 @@ int write_all(const FileDescriptor& file, std::string_view text) {
 
 }  // namespace
 
-fs::path replacement_of(const fs::path& path) { return temporary_path(target_of(path)); }
+fs::path temporary_path_of(const fs::path& path) { return new_path_beside(target_of(path)); }
 
 void replace_file(const fs::path& path, std::string_view text) {
   struct stat old {};
   const bool exists = ::stat(path.c_str(), &old) == 0;
   if (exists && !S_ISREG(old.st_mode)) {
     const FileDescriptor file = FileDescriptor::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (!file) refuse_write(path, errno);
-    if (const int error = write_all(file, text)) refuse_write(path, error);
+    if (!file) throw_write_error(path, errno);
+    if (const int error = write_all(file, text)) throw_write_error(path, error);
     return;
   }
-  // Renaming needs permission for the folder only.
+  // Renaming needs permission for the folder only, so permission for the file is checked here.
   if (exists && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
-    refuse_write(path, errno);
+    throw_write_error(path, errno);
   const fs::path target = target_of(path);
-  const fs::path fresh = temporary_path(target);
+  const fs::path fresh = new_path_beside(target);
   ::unlink(fresh.c_str());  // left by a killed process with the same process id
   const FileDescriptor file =
       FileDescriptor::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (!file) refuse_write(path, errno);
+  if (!file) throw_write_error(path, errno);
   int error = write_all(file, text);
   if (error == 0 && exists) static_cast<void>(::fchmod(file.get(), old.st_mode & 07777));
   if (error == 0 && retry_interrupted([&] { return ::fsync(file.get()); }) != 0) error = errno;
   if (error == 0 && ::rename(fresh.c_str(), target.c_str()) != 0) error = errno;
   if (error == 0) return;
   ::unlink(fresh.c_str());
-  refuse_write(path, error);
+  throw_write_error(path, error);
 }
 
 }  // namespace millrace

@@ -51,7 +51,7 @@ void check_output(const fs::path& path, const std::vector<std::string>& inputs) 
     refuse(path, ErrorCode::invalid_argument, "it is the index of a dataset");
   if (fs::exists(there) && access(path.c_str(), W_OK) != 0)
     refuse(path, ErrorCode::io, errno_text(errno));
-  if (const int reason = try_to_create(replacement_of(path)))
+  if (const int reason = try_to_create(temporary_path_of(path)))
     refuse(path, ErrorCode::io, errno_text(reason));
 }
 

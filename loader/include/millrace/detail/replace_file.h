@@ -18,7 +18,7 @@ namespace MILLRACE_API millrace {
 /// (`io`) with the file's name, also for an existing file without write permission.
 void replace_file(const std::filesystem::path& path, std::string_view text);
 
-/// Returns the name of the new file that `replace_file` writes.
-std::filesystem::path replacement_of(const std::filesystem::path& path);
+/// Returns the path of the temporary file that `replace_file` writes and then renames.
+std::filesystem::path temporary_path_of(const std::filesystem::path& path);
 
 }  // namespace millrace
