@@ -20,9 +20,9 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
   return counter;
 }
 
-Random::Random(std::uint64_t seed, std::uint64_t position, std::uint32_t stream)
+Random::Random(std::uint64_t seed, std::uint64_t position, std::uint32_t substream)
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
-      counter_{0, stream, static_cast<std::uint32_t>(position),
+      counter_{0, substream, static_cast<std::uint32_t>(position),
                static_cast<std::uint32_t>(position >> 32)} {}
 
 Random::result_type Random::operator()() {

@@ -11,18 +11,19 @@
 
 namespace MILLRACE_API millrace {
 
-/// Random numbers for one sample: a pure function of (seed, position, stream) and of the number of
-/// draws before, the same on any thread and machine. In another epoch a record has another
+/// Random numbers for one sample: a pure function of (seed, position, substream) and of the number
+/// of draws before, the same on any thread and machine. In another epoch a record has another
 /// position, so it gets new numbers. The generator is counter-based (Philox4x32-10) and meets the
 /// requirements of a uniform random bit generator.
 class Random {
  public:
   using result_type = std::uint32_t;
 
-  /// `stream` separates independent uses at one position: 0 for the transform, 1 to 16 for
-  /// replacement draws, 17 for `Order::weighted`, 18 for batch transforms, and 19 for the shuffle
-  /// windows of `one_pass_dataset`.
-  Random(std::uint64_t seed, std::uint64_t position, std::uint32_t stream = 0);
+  /// `substream` separates independent uses at one position. 0 is for the transform. 1 to 16 choose
+  /// the record that replaces a bad one (`BadRecords::replace`), one for each attempt. 17 is for
+  /// `Order::weighted`, 18 for batch transforms, and 19 for the shuffle windows of
+  /// `one_pass_dataset`.
+  Random(std::uint64_t seed, std::uint64_t position, std::uint32_t substream = 0);
 
   static constexpr result_type min() { return 0; }
   static constexpr result_type max() { return UINT32_MAX; }
