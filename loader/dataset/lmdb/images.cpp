@@ -14,15 +14,15 @@ namespace {
 
 /// Classes that follow from the keys: the first folder below those that all keys share.
 struct KeyClasses {
-  /// Prefix that all keys have in common.
-  std::string beginning;
+  /// Folder that contains all keys, with its last "/"; may be empty.
+  std::string root_folder;
   /// Names of the classes, ascending; empty unless keys are paths.
   std::vector<std::string> names;
 
   /// Returns the class folder of a key; empty if the key is not in a folder.
   std::string_view folder(std::string_view key) const {
-    if (!key.starts_with(beginning)) return {};
-    key.remove_prefix(beginning.size());
+    if (!key.starts_with(root_folder)) return {};
+    key.remove_prefix(root_folder.size());
     const std::size_t end = key.find('/');
     return end == key.npos ? std::string_view() : key.substr(0, end);
   }
@@ -39,8 +39,9 @@ bool is_path(std::string_view key) {
   return slash != key.npos && slash + 1 < key.size() && key.find('\0') >= key.size() - 1;
 }
 
-/// Returns the folders that all keys from `first` to `last` share. If no folder follows them in
-/// these keys, the last shared folder is the class and is left out.
+/// Returns the folder that contains all keys from `first` to `last`. The next folder in a key is
+/// its class. If neither key has a further folder, all keys are of one class: the last common
+/// folder is then this class, and the result is the folder above it.
 std::string common_folders(std::string_view first, std::string_view last) {
   const auto differ = std::ranges::mismatch(first, last).in1;
   std::string_view common = first.substr(0, static_cast<std::size_t>(differ - first.begin()));
@@ -61,12 +62,12 @@ KeyClasses classes_of(const Entries& entries) {
   if (entries.size() == 0 || (flags & (lmdb::integer_keys | lmdb::reversed_keys)) != 0) return {};
   EntryCursor cursor(entries);
   const std::uint64_t last = entries.size() - 1;
-  constexpr std::uint64_t looked_at = 16;
-  for (std::uint64_t n = 0; n < looked_at; ++n)
-    if (!is_path(cursor.key(last / (looked_at - 1) * n))) return {};
+  constexpr std::uint64_t sampled_keys = 16;
+  for (std::uint64_t n = 0; n < sampled_keys; ++n)
+    if (!is_path(cursor.key(last / (sampled_keys - 1) * n))) return {};
   const std::string first_key(cursor.key(0));
   const std::string last_key(cursor.key(last));
-  KeyClasses classes{.beginning = common_folders(first_key, last_key), .names = {}};
+  KeyClasses classes{.root_folder = common_folders(first_key, last_key), .names = {}};
   for (std::uint64_t n = 0; n <= last;) {
     const std::string name(classes.folder(cursor.key(n)));
     ++n;
@@ -74,7 +75,7 @@ KeyClasses classes_of(const Entries& entries) {
     classes.names.push_back(name);
     // Moves to the first key after the folder. Its keys are adjacent, and "0" is the character
     // after "/".
-    n = cursor.first_not_before(classes.beginning + name + '0', n);
+    n = cursor.first_not_before(classes.root_folder + name + '0', n);
   }
   std::ranges::sort(classes.names);
   return classes;

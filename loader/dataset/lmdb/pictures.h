@@ -25,8 +25,8 @@ struct RawPixels {
   bool is_planar = false;
 };
 
-/// Returns whether there are one or three channels and `values` has the number of bytes that the
-/// shape requires.
+/// Returns whether the pixels can be an image: one or three channels, sides of 1 to 2^20 pixels,
+/// and as many bytes in `values` as the shape requires.
 bool is_picture(const RawPixels& pixels);
 /// Makes a binary PGM or PPM of pixels for which `is_picture` holds. A PPM has red first.
 void make_pnm(const RawPixels& pixels, std::vector<std::byte>& pnm);

@@ -82,20 +82,20 @@ FileDescriptor create_locked(const std::filesystem::path& path) {
   return file;
 }
 
-std::filesystem::path next_index(const std::filesystem::path& path) {
+std::filesystem::path replacement_path(const std::filesystem::path& path) {
   return path.string() + ".index.new";
 }
 
 FileDescriptor replace_locked(const std::filesystem::path& path, std::string_view contents) {
-  const std::filesystem::path next = next_index(path);
+  const std::filesystem::path temporary = replacement_path(path);
   FileDescriptor file =
-      FileDescriptor::open(next.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (!file) throw_io(next, "created", errno);
-  lock_new(file, next);
+      FileDescriptor::open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (!file) throw_io(temporary, "created", errno);
+  lock_new(file, temporary);
   const auto check = [&](bool done) {
     if (done) return;
     const int reason = errno == 0 ? ENOSPC : errno;
-    unlink(next.c_str());
+    unlink(temporary.c_str());
     throw_io(path, "written", reason);
   };
   errno = 0;
@@ -106,7 +106,7 @@ FileDescriptor replace_locked(const std::filesystem::path& path, std::string_vie
     written += static_cast<std::size_t>(count);
   }
   check(retry_interrupted([&] { return fsync(file.get()); }) == 0);
-  check(rename(next.c_str(), path.c_str()) == 0);
+  check(rename(temporary.c_str(), path.c_str()) == 0);
   sync_folder_of(path);
   return file;
 }

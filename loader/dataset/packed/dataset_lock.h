@@ -24,12 +24,13 @@ FileDescriptor lock_existing(const std::filesystem::path& path);
 FileDescriptor replace_locked(const std::filesystem::path& path, std::string_view contents);
 
 /// Returns the temporary path that `replace_locked` writes to. A killed writer may leave this file.
-std::filesystem::path next_index(const std::filesystem::path& path);
+std::filesystem::path replacement_path(const std::filesystem::path& path);
 
 /// Syncs the folder of a file to storage, if the file system supports it.
 void sync_folder_of(const std::filesystem::path& path);
 
-/// Returns whether a writer is working on the file, as far as its lock shows that.
+/// Returns whether a writer holds the file's lock. False if the lock cannot be tested: the file
+/// cannot be opened, or its file system has no locks.
 bool is_being_written(const std::filesystem::path& path);
 
 /// Throws the error that a dataset is incomplete. The message says whether a writer is working on

@@ -200,7 +200,7 @@ void remove_dataset(const fs::path& path) {
     throw Error(ErrorCode::already_exists, path.string() + " exists and is not a dataset");
   // The index is removed last. Until then it lists the files that remain to be removed.
   for (const fs::path& shard : shards_at(path)) unlink_with_hints(shard);
-  unlink(next_index(path).c_str());
+  unlink(replacement_path(path).c_str());
   unlink_with_hints(path);
 }
 
