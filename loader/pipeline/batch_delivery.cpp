@@ -62,10 +62,10 @@ bool InPlaceDelivery::wait_until_unused(HostSlot& host, std::chrono::nanoseconds
 
 CopyDelivery::CopyDelivery(std::shared_ptr<SlotQueues> queues, Device& device,
                            std::unique_ptr<Upload> upload, std::size_t slots,
-                           std::size_t slot_bytes, MakeAgain make_again)
+                           std::size_t slot_bytes, HostFallback host_fallback)
     : BatchDelivery(std::move(queues), device.profiler()),
       upload_(std::move(upload)),
-      make_again_(std::move(make_again)) {
+      host_fallback_(std::move(host_fallback)) {
   const std::size_t micro_batches = queues_->micro_batches().count;
   for (const auto& host : queues_->hosts())
     for (std::size_t number = 0; number < micro_batches; ++number)
@@ -124,12 +124,12 @@ bool CopyDelivery::replace_marked(HostSlot& host, std::size_t micro_batch) {
   for (std::size_t number = 0; number < marked.size(); ++number) {
     if (marked[number] == 0) continue;
     const std::byte* const made =
-        make_again_.sample(host, queues_->micro_batches().begin(micro_batch) + number);
+        host_fallback_.sample(host, queues_->micro_batches().begin(micro_batch) + number);
     if (made == nullptr) return false;
     upload_->replace(number, made);
     if (!copied()) return false;
   }
-  if (!make_again_.batch(host)) return false;
+  if (!host_fallback_.batch(host)) return false;
   upload_->copy_others(host, micro_batch);
   return copied();
 }

@@ -16,8 +16,10 @@ namespace millrace {
 inline constexpr std::chrono::milliseconds poll_interval{5};
 
 /// Delivers finished micro-batches to the trainer. The constructor makes the output slots, before
-/// the threads start. Then the upload thread and the plan-recycle thread call the methods that are
-/// marked for them. A delivery must be destroyed before the slots.
+/// the threads start. Then two threads call the methods that are marked for them: the upload thread
+/// (`UploadThread`), and the plan-recycle thread (`PlanRecycleThread`), which plans batches for
+/// free host slots and frees used ones. A delivery shares ownership of the slots (`queues_`), since
+/// the streams of `CopyDelivery::upload_` use their memory.
 class BatchDelivery {
  public:
   using Clock = std::chrono::steady_clock;
@@ -67,8 +69,8 @@ class InPlaceDelivery final : public BatchDelivery {
   std::vector<OutputSlot*> outputs_;
 };
 
-/// Functions of the sample workers for samples that a device stage has marked.
-struct MakeAgain {
+/// Functions of the sample workers that make, on the host, samples that a device stage has marked.
+struct HostFallback {
   /// Makes a sample of a host slot again, without the device. Returns the sample's field that has
   /// device stages, valid until the next call. Returns null if the run has ended.
   std::function<const std::byte*(HostSlot&, std::size_t sample)> sample;
@@ -82,7 +84,7 @@ struct MakeAgain {
 class CopyDelivery final : public BatchDelivery {
  public:
   CopyDelivery(std::shared_ptr<SlotQueues> queues, Device& device, std::unique_ptr<Upload> upload,
-               std::size_t slots, std::size_t slot_bytes, MakeAgain make_again = {});
+               std::size_t slots, std::size_t slot_bytes, HostFallback host_fallback = {});
 
   void deliver(HostSlot& host, std::size_t micro_batch) override;
   Clock::time_point poll_completions() override;
@@ -96,7 +98,7 @@ class CopyDelivery final : public BatchDelivery {
   bool wait_unless_closed(const Wait& wait) const;
 
   const std::unique_ptr<Upload> upload_;
-  const MakeAgain make_again_;
+  const HostFallback host_fallback_;
   /// Output slot of the current batch.
   OutputSlot* output_ = nullptr;
   std::vector<RunMeter::StreamWork> conversions_;

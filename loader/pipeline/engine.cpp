@@ -66,7 +66,8 @@ BatchFields fields_of(const SampleSpec& samples, const PipelineOptions& options,
                   "batch_transform is \"" + options.batch_transform->stage() +
                       "\", which runs on the host, but the device makes \"" + field.name +
                       "\" (stage " + field.device_stages.front()->name() +
-                      "); let a worker make it");
+                      "); remove batch_transform, or let a worker make the field (in an image's "
+                      "recipe: \"decode_on\": \"worker\")");
   if (options.slots.micro_batches > 1 && (batch_transform != nullptr || fields.mix_field()))
     throw Error(ErrorCode::invalid_argument,
                 "micro_batches is " + std::to_string(options.slots.micro_batches) +
@@ -89,7 +90,9 @@ std::optional<std::uint64_t> fingerprint(const Transform& transform,
   return XXH3_64bits(both, sizeof both);
 }
 
-/// Returns the first position of the run. `here` is the state of this run at that position.
+/// Returns the position at which the run starts: 0, or the one to resume from. Throws `Error`
+/// (`invalid_argument`) if the state to resume from belongs to another run than `here`, unless
+/// `resume.anyway` is set.
 std::uint64_t first_position(const PipelineOptions& options, const State& here,
                              const Dataset& dataset, const std::string& transform) {
   if (!options.resume.from) return 0;
@@ -142,14 +145,14 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const SlotQueues::Clock::time_point started = SlotQueues::Clock::now();
   check(options, *device_);
   const bool copying = copies(options, *device_);
-  const auto stream = std::dynamic_pointer_cast<const StreamDataset>(dataset);
-  if (stream == nullptr) check_has_records(*dataset);
-  sampler_ = stream != nullptr
-                 ? stream_sampler(*stream, options)
+  const auto one_pass = std::dynamic_pointer_cast<const StreamDataset>(dataset);
+  if (one_pass == nullptr) check_has_records(*dataset);
+  sampler_ = one_pass != nullptr
+                 ? stream_sampler(*one_pass, options)
                  : std::make_shared<RunSampler>(
                        Sampler(options.order.measured(*dataset), dataset->size(), options.seed));
-  const Schedule schedule = stream != nullptr
-                                ? stream_schedule(*stream, options)
+  const Schedule schedule = one_pass != nullptr
+                                ? stream_schedule(*one_pass, options)
                                 : Schedule(sampler_->current()->epoch_size(), options);
   const std::shared_ptr<const BatchTransform> batch_transform =
       options.batch_transform != nullptr ? options.batch_transform : transform->batch_transform();
@@ -167,8 +170,8 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
 
   const std::string name_in_messages = transform->name_in_messages();
   const std::uint64_t position = first_position(options, identity, *dataset, name_in_messages);
-  const RunPosition begin{position, stream != nullptr ? first_window(options, identity) : 0};
-  if (stream != nullptr) windows_ = begin_stream(*stream, options, schedule, begin);
+  const RunPosition begin{position, one_pass != nullptr ? first_window(options, identity) : 0};
+  if (one_pass != nullptr) windows_ = begin_stream(*one_pass, options, schedule, begin);
   if (options.resume.from && !options.resume.anyway)
     warnings_ = state_not_compared(*options.resume.from, identity, name_in_messages);
   std::ranges::move(dataset->facts().warnings, std::back_inserter(warnings_));
@@ -179,11 +182,11 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   PipelineNodes nodes(*runtime_, *device_, options.slots.nodes, options.slots.prefetch);
   RecordCaches caches;
   memory_.scratch_limit_bytes = transform->scratch_limit(runtime_->workers());
-  if (stream == nullptr) {
+  if (one_pass == nullptr) {
     caches.hints = RuntimeServices::of(*runtime_).hints_of(dataset, options.index_bytes);
     add_cache(caches, *runtime_, dataset, *transform, options.cache_bytes, warnings_);
   } else {
-    memory_.scratch_limit_bytes += stream->options().memory_bytes;
+    memory_.scratch_limit_bytes += one_pass->options().memory_bytes;
     if (options.cache_bytes > 0)
       warnings_.push_back("cache_bytes has no effect: a one-pass dataset has no cache");
   }
@@ -239,7 +242,7 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   if (copying)
     delivery_ = std::make_shared<CopyDelivery>(
         queues_, *device_, std::move(upload), options.slots.device_slots, handed_out.bytes(),
-        MakeAgain{
+        HostFallback{
             .sample =
                 [workers = sample_workers_, queues = queues_.get()](HostSlot& host,
                                                                     std::size_t sample) {
@@ -273,7 +276,7 @@ Engine::~Engine() {
   try {
     static_cast<void>(sample_workers_->dismiss(SlotQueues::Clock::now()));
   } catch (...) {
-    // If memory is exhausted, the numbers of active workers stay as they are.
+    // Only lack of memory throws here. The pools then keep their numbers of active workers.
   }
 }
 
@@ -329,9 +332,9 @@ Batch Engine::next(const NextRequest& request) {
 
 std::uint64_t Engine::set_weights(std::span<const double> weights) {
   return sampler_->set_weights({weights.begin(), weights.end()}, [this] {
-    const std::uint64_t unplanned = queues_->unplanned(max_ahead_);
+    const std::uint64_t first_unplanned = queues_->first_unplanned(max_ahead_);
     const std::uint64_t per_epoch = schedule().batches_per_epoch();
-    return unplanned / per_epoch + (unplanned % per_epoch > 0 ? 1 : 0);
+    return first_unplanned / per_epoch + (first_unplanned % per_epoch > 0 ? 1 : 0);
   });
 }
 

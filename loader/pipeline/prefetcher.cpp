@@ -36,7 +36,7 @@ void Prefetcher::close() {
   changed_.notify_one();
 }
 
-std::optional<std::uint64_t> Prefetcher::wait_for_number() {
+std::optional<std::uint64_t> Prefetcher::wait_for_batch() {
   MutexLock lock(mutex_);
   while (!closed_ && next_ >= end_) changed_.wait(mutex_);
   if (closed_) return std::nullopt;
@@ -52,7 +52,7 @@ std::vector<std::string> Prefetcher::warnings() const {
 
 void Prefetcher::run(SlotQueues& queues) noexcept {
   try {
-    while (const std::optional<std::uint64_t> number = wait_for_number()) {
+    while (const std::optional<std::uint64_t> number = wait_for_batch()) {
       if (queues.closed()) return;  // an error ended the run
       const BlockingCallScope scope(queues.forbids_blocking());
       if (const std::optional<BatchPlan> plan = schedule_.batch(*number)) announce(*plan);
@@ -71,11 +71,11 @@ void Prefetcher::announce(const BatchPlan& plan) {
   try {
     dataset_->prefetch(records_);
   } catch (...) {
-    record_failure(text_of_exception());
+    note_failure(text_of_exception());
   }
 }
 
-void Prefetcher::record_failure(const std::string& what) {
+void Prefetcher::note_failure(const std::string& what) {
   MutexLock lock(mutex_);
   if (failures_++ == 0) first_failure_ = what;
 }

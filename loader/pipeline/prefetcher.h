@@ -32,7 +32,8 @@ class Prefetcher {
              const Schedule& schedule, std::uint64_t first, std::size_t read_ahead,
              bool epoch_break = false);
 
-  /// Notes that the batches up to `number` are planned. May be called from any thread.
+  /// Notes that the batches up to and including `number` are planned. May be called from any
+  /// thread.
   void note_planned(std::uint64_t number);
   /// Ends the thread. May be called from any thread.
   void close();
@@ -46,10 +47,10 @@ class Prefetcher {
   std::vector<std::string> warnings() const;
 
  private:
-  /// Returns the next batch to prefetch; nullopt after `close`.
-  std::optional<std::uint64_t> wait_for_number();
+  /// Waits until a batch may be prefetched, and returns its number; nullopt after `close`.
+  std::optional<std::uint64_t> wait_for_batch();
   void announce(const BatchPlan& plan);
-  void record_failure(const std::string& what);
+  void note_failure(const std::string& what);
 
   const std::shared_ptr<const Dataset> dataset_;
   const std::string name_;

@@ -141,9 +141,9 @@ class SlotQueues {
     MutexLock lock(mutex_);
     return progress_.handed_out;
   }
-  /// Returns a number from which on certainly no batch is planned, given that at most `max_ahead`
-  /// batches are planned and not handed out.
-  std::uint64_t unplanned(std::uint64_t max_ahead) const {
+  /// Returns the number of the first batch that is certainly not planned yet, given that at most
+  /// `max_ahead` batches are planned and not handed out.
+  std::uint64_t first_unplanned(std::uint64_t max_ahead) const {
     MutexLock lock(mutex_);
     return std::min(progress_.handed_out + max_ahead, progress_.plan_end);
   }
