@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel that converts a batch's images. Pipelines launch it on a stream. It is public for
-// authors of devices; a trainer sets `PipelineOptions::conversion`.
+// The kernel that converts a batch's images. Pipelines launch it on a stream. It is for code that
+// implements `Device`; trainers set `PipelineOptions::conversion` instead.
 //
 // Threads: `run_on_host` may be called on any thread, `HostWorkers::share` on several at once.
 // Lifetimes: the memory that a `ConversionWork` points to must stay valid until the work is done.

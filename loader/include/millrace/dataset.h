@@ -73,12 +73,13 @@ class DatasetReader {
   /// reader stays usable after an error.
   virtual Record read(std::uint64_t index) = 0;
 
-  /// Call after using a record: returns whether the bytes of the last record that `read` returned
-  /// are still intact. Bytes of a map can be lost while they are in use, by an I/O error or because
-  /// the file is truncated; they then read as zeros. A pipeline calls it for each sample and treats
-  /// a lost record as a bad record. The reason names the file and the offset. After `read` threw
-  /// `bad_record`, the `Status` tells the cause: bad if the system could not read the bytes, ok if
-  /// the record itself is wrong. Returns ok by default.
+  /// Returns whether the system delivered all bytes of the record that `read` was last called for;
+  /// ok by default. Call it after the last use of a record: mapped bytes can be lost while they are
+  /// in use, by an I/O error or because the file is truncated. Lost bytes read as zeros. If the
+  /// status is bad, its reason names the file and the offset. A pipeline calls this for each
+  /// sample, and treats a record with lost bytes as a bad record. If `read` threw `bad_record`,
+  /// this status is bad if the system could not read the bytes, and ok if the record itself is
+  /// wrong.
   virtual Status intact() const;
 
   /// Bytes of memory that this reader keeps from one read to the next, such as a buffer for a
@@ -100,15 +101,15 @@ struct DatasetFacts {
   std::vector<std::string> fields{};
   /// Fingerprint of the checksums of all records in order (`fingerprint_with`). Packed files store
   /// it when they are written; opening does not recompute it from the records. The same records
-  /// have the same fingerprint in one file or in several. Files of dataset format 1 have no value
-  /// here, because that format used another fingerprint. If records have no stored checksums, the
-  /// fingerprint covers less: for tars the members' names, lengths and header checksums, for
-  /// folders and lists of images the paths and labels.
+  /// have the same fingerprint in one file or in several. Files of version 1 of the packed format
+  /// have no value here, because that version used another fingerprint. If records have no stored
+  /// checksums, the fingerprint covers less: for tars the members' names, lengths and header
+  /// checksums, for folders and lists of images the paths and labels.
   std::optional<std::uint64_t> fingerprint{};
   /// The program that wrote it.
   std::string created_by{};
-  /// Warnings, one sentence each, with the reason: for example that stored record hints are not
-  /// used because they are damaged or belong to another dataset.
+  /// Warnings, one sentence each, with the reason: for example that stored record hints
+  /// (`Dataset::stored_hint`) are not used because they are damaged or belong to another dataset.
   std::vector<std::string> warnings{};
 };
 
@@ -118,7 +119,7 @@ struct DatasetFacts {
 /// fingerprint of a joined dataset can be computed from the fingerprints and sizes of its parts.
 std::uint64_t fingerprint_with(std::uint64_t fingerprint, std::uint64_t checksum);
 
-/// File, size and checksum of a record in storage.
+/// File, stored size and checksum of a record.
 struct StoredRecord {
   std::string file{};
   /// Length of the whole record in bytes: checksum, lengths and fields. In a tar: headers and
@@ -144,10 +145,10 @@ class Dataset {
   /// these records has begun. An exception does not end the run, but adds a warning to the report.
   virtual void prefetch(std::span<const std::uint64_t> indices) const;
 
-  /// Name by which a person can find a record. For a packed photograph it is the original path,
-  /// with "?" in place of control characters. For a damaged record it does not throw, but returns
-  /// "record N". If it throws nevertheless, a pipeline uses "record N" too and adds a warning to
-  /// the report.
+  /// Name of record `index` for display, by which a person can find it. It need not be unique. For
+  /// a packed photograph it is the original path, with "?" in place of control characters. For a
+  /// damaged record it does not throw, but returns "record N". If it throws nevertheless, a
+  /// pipeline uses "record N" too and adds a warning to the report.
   virtual std::string key(std::uint64_t index) const;
 
   /// The dataset's name for messages; the path if the dataset is a file.
@@ -163,8 +164,8 @@ class Dataset {
 
   /// Information about the dataset for people; empty by default.
   virtual DatasetFacts facts() const;
-  /// Storage location of record `index`; nullopt if it cannot be found. The default returns
-  /// nullopt.
+  /// File, stored size and checksum of record `index`; nullopt if it cannot be found. The default
+  /// returns nullopt.
   virtual std::optional<StoredRecord> stored_record(std::uint64_t index) const;
 
   /// The datasets that this one joins, in their order; empty by default and for a dataset that
@@ -173,10 +174,11 @@ class Dataset {
 
   /// Whether record hints are stored for its records (`stored_hint`); false by default.
   virtual bool has_stored_hints() const;
-  /// Copies the stored hint of record `index` into `hint`. `millrace index` stores hints, which
-  /// speed up making samples (`Sample::hint`). A hint has not been checked: its user must check
-  /// that it belongs to this record. `hint` is empty if no hint is stored or if it cannot be read.
-  /// The default returns an empty one.
+  /// Copies the stored hint of record `index` into `hint`. A hint is data about a record that
+  /// speeds up making samples of it (`Sample::hint`), such as a JPEG's seek index. `millrace index`
+  /// and `save_hints` store hints. A hint has not been checked: its user must check that it belongs
+  /// to this record. `hint` is empty if no hint is stored or if it cannot be read. The default
+  /// makes it empty.
   virtual void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const;
 };
 
@@ -190,16 +192,23 @@ struct OpenOptions {
   /// process needs no SIGBUS handler (see `open_dataset`). If the file system refuses shared maps,
   /// the files are mapped privately or read by `pread`; `DatasetFacts::warnings` then says so.
   bool map = true;
-  /// Use record hints that are stored beside the files (`millrace index`). For packed datasets and
-  /// other programs' LMDB files, hints are used only with `verify_checksums`. For tars, folders and
-  /// lists they are used in any case.
+  /// Use record hints that are stored beside the files (`Dataset::stored_hint`). For packed
+  /// datasets and other programs' LMDB files, hints are used only with `verify_checksums`. For
+  /// tars, folders and lists they are used in any case.
   bool hints = true;
-  /// Name of the dataset's format (`DatasetFacts::format`): "npy file", "arrays", "list of shards",
-  /// "packed file", "databases", "ocr", "images", "caffe-datum", "caffe2-tensors", "tuples",
-  /// "tars", "image folder" or "image list". Empty = detect the format by trying each in turn.
+  /// Name of the dataset's format (`DatasetFacts::format`). Empty = detect the format by trying
+  /// each in turn. The names are:
+  /// - "packed file", "list of shards": millrace's own format;
+  /// - LMDB files of other programs: "images" (encoded images), "ocr" (text recognition: images and
+  ///   their texts), "caffe-datum" and "caffe2-tensors" (Caffe's messages), "tuples" (pickled or
+  ///   MessagePack tuples, lists and dictionaries), and "databases" (images and labels in named
+  ///   databases of one file);
+  /// - "npy file" (one array) and "arrays" (a JSON description of several);
+  /// - "tars" (WebDataset), "image folder" and "image list".
   std::string format{};
-  /// Names of the database of images and of the database of labels, in an LMDB file with several
-  /// named databases. Their entries are joined by key. Empty = the file has one database.
+  /// For an LMDB file with several named databases ("databases"): name of the database that has the
+  /// images, and name of the one that has the labels. Their entries are joined by key. Empty = the
+  /// file has one database.
   std::string images{};
   std::string labels{};
 };
@@ -225,8 +234,8 @@ struct OpenOptions {
 ///   that the leaf page has the record's key at the expected position, and that the value is inside
 ///   the file. It checks the lengths of the fields, and the checksum (`verify_checksums`).
 /// - `millrace verify` checks all records: whether they decode, and whether they are those that
-///   were written, in order (`fingerprint`). Only this check finds a page that refers to a wrong
-///   record, if that record is intact and of exactly the same length.
+///   were written, in order (`fingerprint`). A page that points to a wrong, intact record of the
+///   same length is found only by this check.
 /// If bytes of a record cannot be read (I/O error, truncated file), it is a `bad_record` until the
 /// file is opened again. The reason names the file and the offset. This also holds for bytes that
 /// are lost while a sample is made from them (`DatasetReader::intact`).

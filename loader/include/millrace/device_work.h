@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that a stream does by a kernel: the kernel's arguments. This header is public for authors of
-// devices and kernels; a trainer does not need it.
+// Work that a stream does by a kernel: the kernel's arguments. This header is for code that
+// implements `Device` or a kernel; trainers do not need it.
 //
 // Threads: a `DeviceWork` is for the thread that makes it.
 // Lifetimes: a `DeviceWork` refers to the arguments that it was made from. A stream copies the

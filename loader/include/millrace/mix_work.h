@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel that erases boxes of a batch's images and mixes the images in pairs. Pipelines launch it
-// before the conversion. It is public for authors of devices and batch transforms; a trainer sets
-// `Recipe::mix`.
+// before the conversion. It is for code that implements `Device` or a batch transform; trainers set
+// `Recipe::mix` instead.
 //
 // Threads: `run_on_host` may be called on any thread.
 // Lifetimes: the memory that a `MixWork` points to must stay valid until the work is done.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A dataset over a stream of records, which are read once per epoch, in the stream's order.
+//
+// Threads and lifetimes: the dataset shares ownership of its stream. One pipeline at a time reads
+// the stream, on a thread of that pipeline.
 #pragma once
 
 #include <millrace/dataset.h>
 #include <millrace/detail/export.h>
 #include <millrace/record_stream.h>
-
-// Threads and lifetimes: the dataset shares ownership of its stream. One pipeline at a time reads
-// it, on a thread of that pipeline.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,8 +33,9 @@ struct OnePassOptions {
 ///
 /// Order: a pipeline thread reads records into windows of `window_records`. `Order::shuffled`
 /// shuffles each window by (seed, epoch, first record of the window); `Order::sequential` keeps the
-/// stream's order. Other orders are refused. Batches depend on the seed alone, as for any dataset.
-/// Compared with a true shuffle, this one has three limits:
+/// stream's order. Other orders are refused. Batches are reproducible, as for any dataset: they
+/// depend on the stream, the seed and the options, not on timing or the number of workers. Compared
+/// with a true shuffle, this one has three limits:
 /// - A record moves by less than W = `window_records` places, on average by W / 3. In a true
 ///   shuffle of N records it moves by N / 3.
 /// - Windows are the same in each epoch and come in the stream's order. Two records of different
@@ -43,10 +46,11 @@ struct OnePassOptions {
 ///
 /// Epochs: an epoch is one pass. A stream that cannot restart has a single epoch: with `epochs` = 0
 /// the run ends after it, and `epochs` above 1 is an error. The last batch follows
-/// `PipelineOptions::last_batch`; with `LastBatch::pad` it repeats its own samples. A batch is
-/// planned when the windows of its records have been read, and it is known whether it is the
-/// epoch's last one: the stream has ended, or a further record (with `LastBatch::drop`, a further
-/// batch) has been read. So `Batch::last_in_epoch` is exact.
+/// `PipelineOptions::last_batch`; with `LastBatch::pad` it repeats its own samples.
+/// `Batch::last_in_epoch` is exact. Therefore a batch is planned only when it is known whether it
+/// is the epoch's last one. This is known when the stream has ended, or when a record after the
+/// batch has been read. With `LastBatch::drop`, a whole batch after it must have been read. The
+/// windows of the batch's records must be complete, too.
 ///
 /// Positions of epoch e begin at e * 2^40, so a pass has at most 2^40 records. To resume, pass a
 /// stream that begins at its first record. `RecordStream::skip` then skips to the window of the

@@ -85,7 +85,8 @@ struct SlotOptions {
 /// Distribution of a run over the processes of a data-parallel trainer. All ranks make their
 /// pipelines with the same options except `this_process`.
 struct RankOptions {
-  /// Identity of this process. Each global batch is divided among the ranks in consecutive pieces.
+  /// Rank of this process and number of ranks (`world`), in the run and on this host. Each global
+  /// batch is divided among the ranks in consecutive pieces.
   Ranks this_process{};
   /// Samples per batch over all ranks, at least `this_process.world`. If it is set, `batch_size` is
   /// ignored. The ranks' shares differ by at most one sample. The same number gives the same
@@ -134,7 +135,7 @@ struct DebugOptions {
   std::function<void(std::string_view)> on_stuck{};
 };
 
-/// Options of a run. The first eight concern every trainer. Options that are needed less often
+/// Options of a run. Those up to `name` concern every trainer. Options that are needed less often
 /// follow; some are in groups: `{.batch_size = 256, .seed = 7, .slots = {.prefetch = 8}}`.
 struct PipelineOptions {
   /// Samples per batch on this rank.
@@ -156,13 +157,14 @@ struct PipelineOptions {
   /// "train" and "eval", for example. Thread names contain the first 8 bytes: "train-upload".
   std::string name = "millrace";
 
-  /// Memory in bytes for record hints. The transform stores these data about records in the first
-  /// epoch, and uses them to be faster from the second epoch on. nullopt = up to 1/100 of the
-  /// memory that the process may use, divided by the number of ranks on the host. 0 = no hints.
-  /// Image transforms store the positions in a JPEG at which decoding can start, about 2 KB per
-  /// image. Pipelines of one runtime over one dataset share their hints. Their memory limit is then
-  /// the largest `index_bytes` of these pipelines. Hints that are stored beside the dataset
-  /// (`Dataset::stored_hint`) are used in any case. Hints never change samples.
+  /// Memory in bytes for record hints. A hint is data about a record that speeds up making samples
+  /// of it. The transform makes hints in the first epoch and uses them from the second epoch on.
+  /// nullopt = up to 1/100 of the memory that the process may use, divided by the number of ranks
+  /// on the host. 0 = no hints. The hint of an image transform is a JPEG's seek index, the
+  /// positions at which decoding can start: about 2 KB per image. Pipelines of one runtime over one
+  /// dataset share their hints. Their memory limit is then the largest `index_bytes` of these
+  /// pipelines. Hints that are stored beside the dataset (`Dataset::stored_hint`) are used in any
+  /// case. Hints never change samples.
   std::optional<std::size_t> index_bytes{};
   /// Memory in bytes for a cache. From the second epoch on, samples are made from it. 0 = no cache.
   /// The cache never changes samples. The cache holds each record in one of two forms:
@@ -201,15 +203,18 @@ struct NextRequest {
   /// batch keeps it alive (see `Batch::record_stream`).
   Stream* stream = nullptr;
   /// Maximal time to wait for data, or for another thread to release a batch. nullopt = wait for
-  /// data without a limit, but throw `slots_exhausted` if live batches hold every slot.
+  /// data without a limit. If live batches hold every slot, a request without a timeout throws
+  /// `Error` (`slots_exhausted`) at once. A request with a timeout waits, and throws `SlotsHeld` if
+  /// no batch is released in time.
   std::optional<std::chrono::nanoseconds> timeout{};
   /// Return the batch as soon as the copy of its first micro-batch is enqueued. `micro_batches()`
   /// then returns the micro-batches one by one, and waits for each without a timeout.
   bool in_micro_batches = false;
 };
 
-/// An `Error` (`timeout`): a request's timeout has passed, and live batches hold every slot. `next`
-/// can return a batch only after one of them is released.
+/// An `Error` (`timeout`) of a request with a timeout: the time has passed, and live batches still
+/// hold every slot. `next` can return a batch only after one of them is released. A request without
+/// a timeout throws `slots_exhausted` instead.
 class SlotsHeld final : public Error {
  public:
   explicit SlotsHeld(const std::string& message) : Error(ErrorCode::timeout, message) {}

@@ -60,12 +60,13 @@ class Sample {
 
   /// Returns memory for `bytes` bytes of input, for a field whose first device stage takes packed
   /// inputs (`DeviceStage::packed`). It is aligned to `DeviceStage::input_unit`. The worker then
-  /// writes the input to this memory and does not write the field; the last call counts. The result
-  /// is empty if the worker must write the field: the device could not make this sample, or the
-  /// batch's other samples leave no room. Whether there is room depends on the workers' timing. So
-  /// the device must make from the input the same bytes that the worker would write. An input below
-  /// `least` bytes counts as `least` bytes. This bounds the number of inputs for a stage that needs
-  /// scratch for each of them. Throws `Error` (`invalid_argument`) for another field.
+  /// writes the input to this memory instead of writing the field. If called again, the new memory
+  /// replaces the earlier one. The result is empty if the worker must write the field: the device
+  /// could not make this sample, or the batch's other samples leave no room. Whether there is room
+  /// depends on the workers' timing. So the device must make from the input the same bytes that the
+  /// worker would write. Each input is charged at least `least` bytes of the batch's room, so that
+  /// a stage with scratch per input can limit their number. Throws `Error` (`invalid_argument`) for
+  /// another field.
   std::span<std::byte> packed_room(std::size_t field, std::size_t bytes, std::size_t least = 0);
 
   /// Enters stage `stage` of `Transform::stages()`. Stage 0 has begun when `make` is called. Throws
@@ -77,8 +78,9 @@ class Sample {
   void set_decoder_name(const char* decoder_name);
   /// The name that was set; null by default.
   const char* decoder_name() const { return decoder_name_; }
-  /// Whether the run uses record hints, in memory (`PipelineOptions::index_bytes`) or stored beside
-  /// the dataset.
+  /// Whether the run uses record hints. A hint is data about a record that speeds up making samples
+  /// of it, such as a JPEG's seek index. Hints are in memory (`PipelineOptions::index_bytes`) or
+  /// stored beside the dataset (`Dataset::stored_hint`).
   bool has_hints() const;
   /// Returns the hint of this sample's record; may be empty. It may come from any transform of the
   /// pipelines that share dataset and runtime (`keep_hint`). If none of them kept a hint, it is the
@@ -86,8 +88,8 @@ class Sample {
   /// was made for. Hints must never change samples. The result is valid until the next call.
   std::span<const std::byte> hint();
   /// Keeps a hint that makes the record's later samples faster. It replaces the record's earlier
-  /// hint. The last call counts. The hint is dropped if no memory is left for it, or if making the
-  /// sample fails.
+  /// hint, also one of an earlier call for this sample. The hint is dropped if no memory is left
+  /// for it, or if making the sample fails.
   void keep_hint(std::span<const std::byte> hint);
   /// Returns the cached bytes of this sample's record (`PipelineOptions::cache_bytes`). They are
   /// the bytes of `Transform::cacheable_prefix`, as a worker made them earlier. The result is empty
@@ -107,11 +109,11 @@ class Sample {
   bool wants_recoded(std::size_t stored_bytes) const;
   /// Adds a copy of the record's recoded form to the cache if the sample succeeds. An empty `form`
   /// means that the record has no recoded form; no worker then tries it again. `form` must stay
-  /// valid until the sample is given back. The last call counts.
+  /// valid until the sample is given back. A later call for the same sample replaces it.
   void keep_recoded(std::span<const std::byte> form);
-  /// Pauses the stage's time until `go_on`, while other samples are made. The time since the
-  /// stage began or went on is divided equally among the `shared_by` samples made in it. For
-  /// `TransformWorker::make_interleaved`.
+  /// Stops the clock of the current stage until `go_on`, while the worker makes other samples.
+  /// `shared_by` is the number of samples that were made since the clock started: this sample is
+  /// charged an equal part of that time. For `TransformWorker::make_interleaved`.
   void pause(unsigned shared_by = 1);
   void go_on();
 
@@ -125,9 +127,9 @@ class Sample {
 
   const SampleSpec* spec_;
   std::span<const Tensor> fields_;
-  /// The sample that this one is a part of; null if it is not a part.
+  /// For the sample of a wrapped transform: the sample of the transform that wraps it. Else null.
   Sample* outer_ = nullptr;
-  /// If this is a part of another sample: the number that stage 0 has in that sample.
+  /// Number that this sample's stage 0 has in `outer_`.
   std::size_t first_stage_ = 0;
   /// Null outside of a pipeline.
   SampleContext* context_ = nullptr;
@@ -151,8 +153,9 @@ class SampleSource {
   virtual ~SampleSource() = default;
   /// Returns the next sample. The worker gives it back by `made` or `failed`; it is valid until
   /// then. The worker may hold up to `Transform::samples_at_once()` samples at a time. Returns null
-  /// if no sample is available now, and at the end. If the worker then holds samples, it must give
-  /// them back and call `next` again: it may have to make one of them from another record.
+  /// if no sample is available now, and at the end. A worker that holds samples at that time must
+  /// give them back and call `next` again, which may return one of them with another record. A
+  /// worker that holds no samples has made all.
   virtual SampleTask* next() = 0;
   /// Gives a sample back to the source, with the `Status` that `make` returned for it. `next` may
   /// return the sample again with another record.
@@ -205,7 +208,7 @@ struct CacheablePrefix {
 struct RecodedForm {
   /// Fingerprint of the form. Transforms with the same fingerprint share the cache.
   std::uint64_t fingerprint = 0;
-  /// The most memory, in bytes, that a worker holds to make the form, beside
+  /// Upper bound on the memory in bytes that a worker holds to make the form, in addition to
   /// `Transform::scratch_limit`.
   std::size_t scratch_bytes = 0;
 };
@@ -237,12 +240,12 @@ class Transform {
   /// The form of records that its workers cache (`Sample::recoded`); nullopt by default. It is not
   /// used if samples have a cacheable prefix.
   virtual std::optional<RecodedForm> recoded_form() const { return std::nullopt; }
-  /// Returns the transform that a pipeline over `dataset` uses in place of this one. Null, the
-  /// default, means this one. A transform that wraps another one may call `fitted_to` of the
-  /// wrapped one. May read records.
+  /// Returns a transform that a pipeline over `dataset` uses in place of this one, fitted to the
+  /// dataset's records; null, the default, if it uses this one. May read records. A transform that
+  /// wraps another one may call `fitted_to` of the wrapped one.
   virtual std::shared_ptr<const Transform> fitted_to(const Dataset& dataset) const;
-  /// The most memory, in bytes, that `workers` workers of this transform hold at once beside the
-  /// slots. 0, the default, means unknown. The report states it
+  /// Upper bound on the memory in bytes, apart from slots, that `workers` workers of this transform
+  /// hold at once. 0, the default, means unknown. The report states it
   /// (`MemoryReport::scratch_limit_bytes`).
   virtual std::size_t scratch_limit(unsigned /*workers*/) const { return 0; }
   /// Maximal number of samples that a worker can have in progress at once. Values above 2 count as
