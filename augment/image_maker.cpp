@@ -72,7 +72,7 @@ Status ImageMaker::begin(const Record& record, Random& random, Sample& sample) {
   decodes_ = declined_ = packed_ = false;
   kept_ = {};
   room_ = {};
-  if (Status taken = targets_.take(record); !taken.is_ok()) return taken;
+  if (Status taken = targets_.read(record); !taken.is_ok()) return taken;
   if (may_be_kept_) {
     const std::size_t bytes = images_.all.size() * image(images_.all.front()).bytes();
     kept_ = sample.cached();

@@ -13,8 +13,9 @@
 namespace millrace {
 namespace {
 
-struct Row {
-  RecipePreset preset;
+struct Preset {
+  /// Name and description.
+  RecipePreset names;
   /// Default side of the output in pixels.
   int size;
   /// Value of "RESIZE" in `ops` at the default side: the length of the resized shorter side.
@@ -35,7 +36,7 @@ constexpr const char* mix_much = R"({"classes": 1000, "mixup": 0.8, "cutmix": 1.
 
 // Sources: torchvision's references/classification and the pages of its weights; DeiT III (Touvron
 // et al., 2022) and its published commands.
-constexpr Row rows[] = {
+constexpr Preset preset_table[] = {
     {{"train", "random resized crop and flip, as torchvision's first presets"},
      224,
      0,
@@ -64,7 +65,11 @@ constexpr Row rows[] = {
          {"op": "trivial_augment_wide")" MILLRACE_BICUBIC R"(},
          {"op": "random_erasing", "p": 0.25, )" MILLRACE_MEAN "}]",
      mix_much},
-    {{"swin-eval", "evaluation of swin_t"}, 224, 232, MILLRACE_EVAL(MILLRACE_BICUBIC), ""},
+    {{"swin-eval", "evaluation of torchvision's model swin_t"},
+     224,
+     232,
+     MILLRACE_EVAL(MILLRACE_BICUBIC),
+     ""},
     {{"convnext", "torchvision's ConvNeXt"},
      176,
      0,
@@ -72,7 +77,11 @@ constexpr Row rows[] = {
          {"op": "trivial_augment_wide", "interpolation": "bilinear"},
          {"op": "random_erasing", "p": 0.1, )" MILLRACE_MEAN "}]",
      mix_little},
-    {{"convnext-eval", "evaluation of convnext_tiny"}, 224, 236, MILLRACE_EVAL(""), ""},
+    {{"convnext-eval", "evaluation of torchvision's model convnext_tiny"},
+     224,
+     236,
+     MILLRACE_EVAL(""),
+     ""},
     {{"deit3", "DeiT III on ImageNet-1k"},
      224,
      0,
@@ -97,31 +106,31 @@ constexpr Row rows[] = {
 #undef MILLRACE_BICUBIC
 #undef MILLRACE_MEAN
 
-std::string json_of(const Row& row, int size) {
-  std::string ops = row.ops;
+std::string json_of(const Preset& preset, int size) {
+  std::string ops = preset.ops;
   if (const std::size_t at = ops.find("RESIZE"); at != std::string::npos) {
-    const double resize = std::round(static_cast<double>(size) * row.resize / row.size);
+    const double resize = std::round(static_cast<double>(size) * preset.resize / preset.size);
     ops.replace(at, 6, std::to_string(static_cast<int>(std::min<double>(resize, largest_side))));
   }
   const std::string side = std::to_string(size);
   return R"({"output": [)" + side + ", " + side + R"(], "ops": )" + ops +
-         (*row.mix == '\0' ? "" : std::string(R"(, "mix": )") + row.mix) + "}";
+         (*preset.mix == '\0' ? "" : std::string(R"(, "mix": )") + preset.mix) + "}";
 }
 
 }  // namespace
 
 std::vector<RecipePreset> Recipe::presets() {
   std::vector<RecipePreset> presets;
-  for (const Row& row : rows) presets.push_back(row.preset);
+  for (const Preset& preset : preset_table) presets.push_back(preset.names);
   return presets;
 }
 
 Recipe Recipe::preset(std::string_view name, std::optional<int> size) {
   std::string names;
-  for (const Row& row : rows) {
-    if (name == row.preset.name)
-      return from_json(json_of(row, size.value_or(row.size)), row.preset.name);
-    names += std::string(names.empty() ? "" : ", ") + row.preset.name;
+  for (const Preset& preset : preset_table) {
+    if (name == preset.names.name)
+      return from_json(json_of(preset, size.value_or(preset.size)), preset.names.name);
+    names += std::string(names.empty() ? "" : ", ") + preset.names.name;
   }
   throw Error(ErrorCode::not_found,
               "there is no recipe preset \"" + std::string(name) + "\"; there are " + names);

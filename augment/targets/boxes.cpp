@@ -13,7 +13,7 @@ class BoxesWorker final : public TargetWorker {
  public:
   explicit BoxesWorker(const BoxesTarget& target) : target_(target) {}
 
-  Status take(std::span<const std::byte> bytes) override {
+  Status read(std::span<const std::byte> bytes) override {
     if (bytes.size() % sizeof(Box) != 0)
       return Status::bad("has " + std::to_string(bytes.size()) +
                          " bytes; a box is four float32, 16 bytes");

@@ -23,7 +23,7 @@ class MaskWorker final : public TargetWorker {
   MaskWorker(const MaskTarget& target, std::shared_ptr<DecodeBudget> budget)
       : target_(target), decoder_(std::move(budget)) {}
 
-  Status take(std::span<const std::byte> bytes) override {
+  Status read(std::span<const std::byte> bytes) override {
     bytes_ = bytes;
     return Status::ok();
   }

@@ -17,14 +17,14 @@
 
 namespace millrace {
 
-/// Makes one target of each record for a worker; reusable. The calls for each sample are: `take`;
+/// Makes one target of each record for a worker; reusable. The calls for each sample are: `read`;
 /// for targets that move, `place` and then the functions of `SpatialTargets` in the order of the
 /// operations; and `write`.
 class TargetWorker : public SpatialTargets {
  public:
-  /// Takes the record's field, which must outlive the call of `write`. Returns a bad status with
+  /// Reads the record's field, which must outlive the call of `write`. Returns a bad status with
   /// the reason if the field is not valid.
-  virtual Status take(std::span<const std::byte> bytes) = 0;
+  virtual Status read(std::span<const std::byte> bytes) = 0;
   /// Moves the target as `plan` moves the pixels of the image, whose stored size is the first
   /// argument. Returns a bad status with the reason if that is not possible.
   virtual Status place(Size, const ResamplePlan&) { return Status::ok(); }

@@ -128,9 +128,9 @@ TargetWorkers::TargetWorkers(const std::vector<Target>& targets, std::size_t fir
   }
 }
 
-Status TargetWorkers::take(const Record& record) {
+Status TargetWorkers::read(const Record& record) {
   for (const One& one : all_)
-    if (Status taken = one.worker->take(field_of(record, one.field)); !taken.is_ok())
+    if (Status taken = one.worker->read(field_of(record, one.field)); !taken.is_ok())
       return with_field(one.field, taken);
   return Status::ok();
 }

@@ -38,7 +38,7 @@ class TargetWorkers final : public SpatialTargets {
 
   /// Takes a record's fields, which must outlive the call of `write`. Returns a bad status with the
   /// reason if a field is not valid. Throws `Error` (`not_found`) if the record lacks one.
-  Status take(const Record& record);
+  Status read(const Record& record);
   /// Returns whether any target moves with the image. If so, call `place` before `write`.
   bool move() const { return move_; }
   /// Moves the targets as `plan` moves the pixels of the image, whose stored size is `stored`.

@@ -12,9 +12,9 @@ class ValuesWorker final : public TargetWorker {
   explicit ValuesWorker(const ValuesTarget& target)
       : target_(target), row_bytes_(target.shape.elements() * size_of(target.dtype)) {}
 
-  Status take(std::span<const std::byte> bytes) override {
+  Status read(std::span<const std::byte> bytes) override {
     bytes_ = bytes;
-    if (varies()) return check_rows(bytes, row_bytes_, target_.max_length, is_owned());
+    if (varies()) return check_rows(bytes, row_bytes_, target_.max_length, belongs_to_boxes());
     if (bytes.size() == row_bytes_) return Status::ok();
     return Status::bad("has " + std::to_string(bytes.size()) + " bytes; " +
                        to_string(target_.dtype) + ' ' + target_.shape.to_string() + " has " +
@@ -22,14 +22,14 @@ class ValuesWorker final : public TargetWorker {
   }
 
   Status write(Sample& sample, std::size_t field, const Kept& kept) override {
-    if (varies()) return write_rows(bytes_, row_bytes_, is_owned(), kept, sample, field);
+    if (varies()) return write_rows(bytes_, row_bytes_, belongs_to_boxes(), kept, sample, field);
     std::memcpy(sample[field].data, bytes_.data(), row_bytes_);
     return Status::ok();
   }
 
  private:
-  bool is_owned() const { return !target_.of.empty(); }
-  bool varies() const { return is_owned() || target_.max_length > 0; }
+  bool belongs_to_boxes() const { return !target_.of.empty(); }
+  bool varies() const { return belongs_to_boxes() || target_.max_length > 0; }
 
   ValuesTarget target_;
   std::size_t row_bytes_;

@@ -120,7 +120,7 @@ TEST(Targets, OfAnImageThatIsTurnedAreTurnedWithIt) {
     const Size output = turned(mask_size, turn);
     const TargetSample place(SampleSpec(fields_of(targets, output)));
     TargetWorkers workers(targets, 0, std::make_shared<DecodeBudget>());
-    ASSERT_TRUE(workers.take(Record(0, fields)).is_ok());
+    ASSERT_TRUE(workers.read(Record(0, fields)).is_ok());
     Random random(0, 0);
     const std::vector<Operation> ops{ExifTranspose{}, CenterCrop{}};
     ASSERT_TRUE(workers.place(mask_size, Program(output, ops).plan(mask_size, orientation, random))

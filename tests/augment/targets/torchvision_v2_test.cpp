@@ -117,7 +117,7 @@ void compare_with_v2(const V2Case& one) {
 
   const TargetSample place(SampleSpec(fields_of(targets, output)));
   TargetWorkers workers(targets, 0, std::make_shared<DecodeBudget>());
-  ASSERT_TRUE(workers.take(Record(0, fields)).is_ok());
+  ASSERT_TRUE(workers.read(Record(0, fields)).is_ok());
   const std::vector<Operation> ops = folded_steps(one);
   Random random(0, 0);
   const ResamplePlan plan = Program(output, ops).plan(size, 1, random);
