@@ -9,9 +9,9 @@
 //     }
 //
 // Streams: PyTorch enqueues its work on the calling thread's current CUDA stream. `next` makes this
-// stream wait for the batch's data. The slot is filled again only after all work that was enqueued
-// on the stream before the batch and its tensors were destroyed. To use a tensor on another stream,
-// make that stream wait for this one and call `to_torch(field, other)`. PyTorch's own
+// stream wait for the batch's data. The slot is refilled only when the stream has finished all work
+// that was enqueued before the batch and its tensors were destroyed. To use a tensor on another
+// stream, make that stream wait for this one and call `to_torch(field, other)`. PyTorch's own
 // `record_stream` does not work for memory that PyTorch did not allocate. Host memory needs no
 // streams.
 //
@@ -56,9 +56,16 @@ class TorchStream {
       return;
     }
 #endif
+#ifdef MILLRACE_TORCH_CUDA
+    constexpr const char* supported = "cpu and cuda";
+#else
+    constexpr const char* supported = "cpu";
+#endif
     throw Error(ErrorCode::invalid_argument,
-                "batches for the torch device " + device.str() +
-                    " need millrace and LibTorch built for it; this is the CPU's");
+                "torch device \"" + device.str() +
+                    "\" is not supported; with this build of millrace and LibTorch, batches can be "
+                    "on: " +
+                    supported);
   }
 
   /// Uses a stream of millrace, which must be on the device of the batches.
