@@ -16,7 +16,8 @@
 extern "C" {
 #endif
 
-/* A trainer: Workload of <millrace/measure.h>. Every callback gets `user` and may be null. */
+/* A trainer: Workload of <millrace/measure.h>. Both callbacks get `user`, and each of them may be a
+ * null pointer. */
 typedef struct millrace_workload {
   size_t struct_bytes; /* sizeof(millrace_workload) */
   /* The loader. Its `state`, and the options "epochs" and "last_batch", must be valid but are
@@ -28,8 +29,8 @@ typedef struct millrace_workload {
   /* The training step. On a GPU it enqueues its work on `stream` and returns. On the host the step
    * ends when this callback returns. The callback owns `batch` and must free it. Null = no step:
    * batches are taken as fast as they come. A failure ends the measurement, which returns it. The
-   * step is also called again with earlier batches. millrace_diagnose also calls it with samples of
-   * zeros. */
+   * same samples may come again, in a new handle that must be freed, too. millrace_diagnose also
+   * calls it with samples of zeros. */
   millrace_status (*step)(void* user, millrace_batch* batch, uintptr_t stream,
                           millrace_error* error);
   /* Called several times per second: before batches, and while the measurement waits for one. If
@@ -37,9 +38,9 @@ typedef struct millrace_workload {
   int32_t (*interrupted)(void* user);
 } millrace_workload;
 
-/* Options of the functions below. A null pointer means the defaults of C++. The comments begin with
- * these defaults. In a struct every member must be set. Durations are in seconds, 0.001 to
- * 86400. */
+/* Options of the functions below. A null pointer in place of a struct means the defaults. The
+ * comment of each member begins with its default. A caller that passes a struct must set every
+ * member. Durations are in seconds, 0.001 to 86400. */
 typedef struct millrace_bench_options {
   size_t struct_bytes;     /* sizeof(millrace_bench_options) */
   uint64_t warmup;         /* 10; batches before the measurement begins */
