@@ -20,7 +20,7 @@ void TuneSearcher::search_batch_size() {
   std::string limit;
   for (std::size_t next = goal_.batch_size;
        next > 0 && (high == 0 || !rounds_.ran_out_of_time());) {
-    std::string problem = misfit(next);
+    std::string problem = reason_to_reject(next);
     (problem.empty() ? low : high) = next;
     if (high == 0 || high == next) limit = std::move(problem);
     if (high == 0)
@@ -40,7 +40,7 @@ void TuneSearcher::search_batch_size() {
   end().why = why + ".";
 }
 
-std::string TuneSearcher::misfit(std::size_t batch_size) {
+std::string TuneSearcher::reason_to_reject(std::size_t batch_size) {
   const auto megabytes = [](double bytes) { return fmt::format("{:.0f} MB", bytes / 1e6); };
   const std::size_t max_bytes =
       std::min(goal_.max_memory_bytes, goal_.memory_bytes.value_or(SIZE_MAX));
@@ -62,10 +62,10 @@ std::string TuneSearcher::misfit(std::size_t batch_size) {
     return fmt::format("{} samples take {}", batch_size,
                        megabytes(static_cast<double>(measured.memory_bytes)));
   if (feeds_ && !rounds_.judge({point}))
-    return fmt::format("{} samples do not feed the step", batch_size);
-  if (!feeds_ && point != chosen_ && beats(chosen_, point))
+    return fmt::format("batches of {} samples are not made fast enough for the step", batch_size);
+  if (!feeds_ && point != chosen_ && is_faster(chosen_, point))
     return fmt::format("{} samples are made at a lower rate", batch_size);
-  if (!is_limited() && batch_size > goal_.batch_size && !beats(point, point_of(batch_size / 2)))
+  if (!is_limited() && batch_size > goal_.batch_size && !is_faster(point, point_of(batch_size / 2)))
     return fmt::format("{} samples are made at no higher rate", batch_size);
   return {};
 }

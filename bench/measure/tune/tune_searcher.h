@@ -43,9 +43,10 @@ class TuneSearcher {
   TuneRounds::Race race(Points points, std::size_t max_rounds) {
     return rounds_.race(std::move(points), max_rounds, variable_ == TuneVariable::prefetch);
   }
-  bool beats(std::size_t dearer, std::size_t cheaper) {
-    const TuneRounds::Race pair = race({cheaper, dearer}, pair_rounds);
-    return pair.clear && pair.chosen == dearer;
+  /// Returns whether the measurements show that `point` has a higher rate than `other`.
+  bool is_faster(std::size_t point, std::size_t other) {
+    const TuneRounds::Race pair = race({other, point}, pair_rounds);
+    return pair.clear && pair.chosen == point;
   }
   /// These functions return one of the values, or a value between two of them.
   std::optional<std::size_t> smallest_that_feeds(const Values& values);
@@ -63,8 +64,9 @@ class TuneSearcher {
   std::string micro_batches_gain(std::size_t more) const;
   void search_batch_size();
   bool is_limited() const { return goal_.p99_ms || goal_.memory_bytes; }
-  /// Returns the reason why a batch size does not fit; empty if it fits.
-  std::string misfit(std::size_t batch_size);
+  /// Measures a batch size. Returns the reason to reject it: it exceeds a limit, does not feed the
+  /// step, or gives no higher rate. Empty if it is accepted.
+  std::string reason_to_reject(std::size_t batch_size);
 
   void confirm_chosen();
   void compare_with_neighbours();
