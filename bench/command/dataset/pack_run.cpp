@@ -337,7 +337,7 @@ void Packing::append(const CheckedImage& image) {
     recoded_from_ += image.recoded_bytes;
     recoded_to_ += image.bytes.size();
   }
-  if (!image.stays.empty()) ++staying_[image.stays];
+  if (!image.reason_kept_as_jpeg.empty()) ++staying_[image.reason_kept_as_jpeg];
   const std::string_view decoder = image.header.decoder;
   if (!decoder.empty() && !decoder.starts_with("millrace")) ++other_decoders_[std::string(decoder)];
 }

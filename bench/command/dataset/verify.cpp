@@ -44,8 +44,9 @@ bool fingerprint_differs(const VerifyResult& result) {
 /// The checks that were made on each record.
 std::string done_text(const VerifyOptions& options, const VerifyResult& result) {
   std::string text = bytes_text(static_cast<double>(result.bytes)) + " read, ";
-  text += result.compared == 0 && result.checked > result.bad.size() ? "without checksums"
-                                                                     : "checksums compared";
+  text += result.checksums_compared == 0 && result.checked > result.bad.size()
+              ? "without checksums"
+              : "checksums compared";
   if (options.quick)
     text += ", nothing decoded (--quick)";
   else if (result.decoded > 0)
@@ -54,7 +55,8 @@ std::string done_text(const VerifyOptions& options, const VerifyResult& result) 
   else if (result.checked > result.bad.size())
     text += ", no field \"image\" to decode";
   if (options.deep)
-    text += fmt::format(", the seek index of {} verified", count_text(result.proved, "image"));
+    text += fmt::format(", the seek index of {} verified",
+                        count_text(result.indices_verified, "image"));
   if (result.restored > 0)
     text += fmt::format(", {} restored", count_text(result.restored, "JPEG file"));
   if (result.found_fingerprint)
@@ -105,7 +107,7 @@ std::string to_json(const VerifyOptions& options, const Dataset& dataset,
                      {"deep", options.deep},
                      {"images_decoded", result.decoded},
                      {"images_repaired", result.repaired},
-                     {"indices_proved", result.proved},
+                     {"indices_proved", result.indices_verified},
                      {"files_restored", result.restored},
                      {"bytes", result.bytes},
                      {"seconds", result.seconds},

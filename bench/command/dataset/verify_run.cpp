@@ -36,11 +36,12 @@ struct Checked {
   bool decoded = false;
   /// Whether the decoder skipped stray bytes of its image.
   bool repaired = false;
-  bool proved = false;
+  /// Whether a stored seek index was verified (`verify_index`).
+  bool index_verified = false;
   /// Whether the JPEG file of its coefficients was restored.
   bool restored = false;
-  /// Whether the record has a checksum and it was compared.
-  bool compared = false;
+  /// Whether the record's stored checksum was compared with its bytes.
+  bool checksum_compared = false;
   /// Stored checksum; nullopt if the record was not found.
   std::optional<std::uint64_t> checksum{};
   std::optional<BadRecord> bad{};
@@ -79,9 +80,9 @@ Status decode_mask(const Record& record, ImageDecoder& decoder) {
   return sound.is_ok() ? sound : Status::bad("its mask does not decode: " + sound.reason());
 }
 
-/// Verifies the stored index of an image: a decoder must find the same positions, and the pixels
-/// must be equal with and without the index.
-Status prove_index(const Record& record, const VerifyTools& tools) {
+/// Verifies the stored seek index of an image: a decoder must find the same positions, and the
+/// pixels must be equal with and without the index.
+Status verify_index(const Record& record, const VerifyTools& tools) {
   ImageDecoder& decoder = *tools.decoder;
   const std::optional<std::uint64_t> checksum = image_checksum(record);
   std::uint64_t plain = 0;
@@ -120,8 +121,8 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Ve
   try {
     const Record record = tools.reader->read(index);
     for (const RecordField& field : record.fields()) checked.bytes += field.bytes.size();
-    checked.compared = record.checksum().has_value();
-    if (!checked.compared) touch_bytes(record);
+    checked.checksum_compared = record.checksum().has_value();
+    if (!checked.checksum_compared) touch_bytes(record);
     if (depth >= VerifyDepth::images && record.has("image")) {
       reason = decode_image(record, *tools.decoder).reason();
       checked.decoded = reason.empty();
@@ -130,8 +131,8 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Ve
     }
     if (depth == VerifyDepth::deep && reason.empty() && checked.decoded) {
       dataset.stored_hint(index, tools.index);
-      if (!tools.index.empty()) reason = prove_index(record, tools).reason();
-      checked.proved = !tools.index.empty() && reason.empty();
+      if (!tools.index.empty()) reason = verify_index(record, tools).reason();
+      checked.index_verified = !tools.index.empty() && reason.empty();
       if (reason.empty() && image_kind(record["image"]) == ImageKind::coefficients) {
         reason = restore_file(record, tools).reason();
         checked.restored = reason.empty();
@@ -139,7 +140,7 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Ve
     }
     if (const Status intact = tools.reader->intact(); !intact.is_ok()) {
       reason = intact.reason();
-      checked.decoded = checked.repaired = checked.proved = checked.restored = false;
+      checked.decoded = checked.repaired = checked.index_verified = checked.restored = false;
     }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
@@ -202,9 +203,9 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth d
     result.bytes += checked.bytes;
     result.decoded += checked.decoded ? 1 : 0;
     result.repaired += checked.repaired ? 1 : 0;
-    result.proved += checked.proved ? 1 : 0;
+    result.indices_verified += checked.index_verified ? 1 : 0;
     result.restored += checked.restored ? 1 : 0;
-    result.compared += checked.compared ? 1 : 0;
+    result.checksums_compared += checked.checksum_compared ? 1 : 0;
     if (checked.checksum) fingerprint = fingerprint_with(fingerprint, *checked.checksum);
     all_found = all_found && checked.checksum;
     if (checked.bad) result.bad.push_back(std::move(*checked.bad));

@@ -29,14 +29,14 @@ struct VerifyResult {
   std::uint64_t checked = 0;
   /// Bytes of the checked records' fields.
   std::uint64_t bytes = 0;
-  /// Records that have a checksum, which was compared.
-  std::uint64_t compared = 0;
+  /// Records whose stored checksum was compared with their bytes.
+  std::uint64_t checksums_compared = 0;
   /// Images that decoded.
   std::uint64_t decoded = 0;
   /// Decoded images with stray bytes, which the decoder skipped.
   std::uint64_t repaired = 0;
   /// Stored seek indices that were verified.
-  std::uint64_t proved = 0;
+  std::uint64_t indices_verified = 0;
   /// Files that were restored from their coefficients.
   std::uint64_t restored = 0;
   /// A sentence for each file of stored seek indices that has a damaged table.
@@ -59,7 +59,7 @@ struct VerifyResult {
 
 /// Reads all records of a dataset, which must be opened with checksums. Decodes their fields
 /// "image" and "mask" within `limits`, as `depth` says, and compares the dataset's fingerprint. A
-/// record with a wrong stored index is bad. Uses the runtime's workers, and shows progress on
+/// record with a wrong stored seek index is bad. Uses the runtime's workers, and shows progress on
 /// stderr. Throws the errors of `DatasetReader::read`, except `bad_record`.
 VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth depth,
                     const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt);

@@ -20,25 +20,27 @@ class ImageRecoder {
  public:
   ImageRecoder(StoredForm form, std::shared_ptr<DecodeBudget> budget);
 
-  /// Replaces the bytes of a JPEG that has another form. `decoder` must not hold an image. A record
-  /// of coefficients is made only if it restores the file. If millrace's stages do not decode the
-  /// JPEG, its pixels must also equal the record's. Otherwise the bytes stay, and `stays` says why.
-  /// Returns a bad status for a record whose file cannot be restored.
+  /// Replaces the bytes of a JPEG file or of its coefficients, unless they have the stored form
+  /// already. `decoder` must not hold an image. A JPEG file is replaced by its coefficients only if
+  /// the file can be restored from them. If libjpeg-turbo decodes the JPEG, the coefficients must
+  /// also show the same pixels. Otherwise the file is kept, and `reason_kept_as_jpeg` has the
+  /// reason. Returns a bad status for coefficients from which the file cannot be restored.
   Status recode(ImageDecoder& decoder, std::vector<std::byte>& bytes);
-  /// Reason why the last image stays a JPEG; empty if it does not.
-  const std::string& stays() const { return stays_; }
-  /// Returns whether the last image is stored as coefficients that were made and verified. The
-  /// decoder then has the header of their record.
-  bool has_verified() const { return has_verified_; }
+  /// Reason why the last call of `recode` kept a JPEG file that should become coefficients; else
+  /// empty.
+  const std::string& reason_kept_as_jpeg() const { return reason_kept_as_jpeg_; }
+  /// Returns whether the last call of `recode` replaced a JPEG file by coefficients, which it also
+  /// verified. The decoder then has the header of the coefficients.
+  bool made_coefficients() const { return made_coefficients_; }
 
  private:
-  Status verify(ImageDecoder& decoder, const std::vector<std::byte>& jpeg) const;
+  Status compare_pixels(ImageDecoder& decoder, const std::vector<std::byte>& jpeg) const;
 
   StoredForm form_;
   JpegRecoder recoder_;
   std::vector<std::byte> recoded_;
-  std::string stays_;
-  bool has_verified_ = false;
+  std::string reason_kept_as_jpeg_;
+  bool made_coefficients_ = false;
 };
 
 }  // namespace millrace::cli

@@ -131,8 +131,8 @@ Status recode_checked(CheckedImage& image, ImageDecoder& decoder, ImageRecoder* 
   const std::size_t bytes = image.bytes.size();
   if (recoder != nullptr) {
     if (Status recoded = recoder->recode(decoder, image.bytes); !recoded.is_ok()) return recoded;
-    image.stays = recoder->stays();
-    if (recoder->has_verified()) {
+    image.reason_kept_as_jpeg = recoder->reason_kept_as_jpeg();
+    if (recoder->made_coefficients()) {
       image.recoded_bytes = bytes;
       return Status::ok();
     }

@@ -29,8 +29,8 @@ struct CheckedImage {
   std::optional<RecordRest> rest;
   /// Bytes of the image before it was stored as coefficients; 0 if it was not.
   std::size_t recoded_bytes = 0;
-  /// Why an image that should be stored as coefficients stays a JPEG.
-  std::string stays;
+  /// Reason why an image that should become coefficients is kept as a JPEG.
+  std::string reason_kept_as_jpeg;
 };
 
 /// An image to check: a file, or its bytes if `file` is empty.
