@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time to allocate pinned memory: as pipelines do for their slots, and directly by the driver.
-// "ms_per_gib" is a median. All memory is kept until the end, so none is reused.
+// Time to allocate pinned memory: as pipelines do for their slots, and directly by the CUDA runtime
+// (cudaMallocHost). "ms_per_gib" is a median. All memory is kept until the end, so none is reused.
 #include "micro/gpu_benchmark.h"
 
 namespace millrace::micro {
 namespace {
 
-Memory allocate_by_driver(std::size_t bytes) {
+Memory allocate_by_cuda(std::size_t bytes) {
   void* data = nullptr;
   check(cudaMallocHost(&data, bytes));
   return Memory(static_cast<std::byte*>(data), bytes,
                 [](std::byte* memory) { cudaFreeHost(memory); });
 }
 
-void time_pinning(benchmark::State& state, bool by_driver) {
+void time_pinning(benchmark::State& state, bool by_cuda) {
   using Clock = std::chrono::steady_clock;
   constexpr double gib = 1 << 30;
   const std::size_t bytes = gpu_scale().pinned_bytes;
@@ -24,7 +24,7 @@ void time_pinning(benchmark::State& state, bool by_driver) {
   std::vector<double> all;
   for ([[maybe_unused]] auto _ : state) {
     const Clock::time_point begin = Clock::now();
-    kept.push_back(by_driver ? allocate_by_driver(bytes) : device.allocate_host(bytes, {}));
+    kept.push_back(by_cuda ? allocate_by_cuda(bytes) : device.allocate_host(bytes, {}));
     all.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
     state.SetIterationTime(all.back());
   }
@@ -35,12 +35,12 @@ void time_pinning(benchmark::State& state, bool by_driver) {
 }  // namespace
 
 void register_pinned_allocations() {
-  for (const bool by_driver : {false, true})
+  for (const bool by_cuda : {false, true})
     benchmark::RegisterBenchmark(
-        (std::string("PinnedAllocation/") + (by_driver ? "cudaMallocHost/" : "device/") +
+        (std::string("PinnedAllocation/") + (by_cuda ? "cudaMallocHost/" : "device/") +
          std::to_string(gpu_scale().pinned_bytes >> 20U) + "MiB")
             .c_str(),
-        time_pinning, by_driver)
+        time_pinning, by_cuda)
         ->UseManualTime()
         ->Iterations(gpu_scale().pinned_times)
         ->Unit(benchmark::kMillisecond);
