@@ -4,7 +4,7 @@
 //
 // Logistic regression on sparse features, trained by gradient descent on the host. Each record has
 // a list of its features, of any length, and a label of 0 or 1. DATASET describes the arrays.
-// offsets.npy contains the begin and end of each record's list in features.npy:
+// offsets.npy contains the start and end of each record's list in features.npy:
 //
 //   {"format": "arrays",
 //    "fields": {"features": {"npy": "features.npy", "offsets": "offsets.npy"},

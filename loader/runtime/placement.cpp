@@ -26,7 +26,7 @@ std::string decimal(double value) {
   return {text, std::to_chars(text, std::end(text), std::round(value * 100) / 100).ptr};
 }
 
-/// Returns the begin of a piece if `size` elements are divided into `pieces` consecutive pieces.
+/// Returns the start of a piece if `size` elements are divided into `pieces` consecutive pieces.
 std::size_t cut_at(std::size_t size, std::size_t piece, std::size_t pieces) {
   return size * piece / pieces;
 }

@@ -185,7 +185,7 @@ class House:
                 self.breach(path, number, "HWY_TARGET is compared with the name of a target")
 
     def check_types(self, path, lines):
-        """Finds types defined twice. Formatted sources have them at the begin of a line."""
+        """Finds types defined twice. Formatted sources have them at the start of a line."""
         spaces = []
         for number, line in enumerate(lines, 1):
             if match := NAMESPACE.match(line):

@@ -101,7 +101,7 @@ void take(Survey& survey, Glance&& glance) {
   ++survey.orientations[image.orientation.value_or(0)];
 }
 
-/// Returns the begin of part n if the numbers below `all` are divided into `count` parts. Does not
+/// Returns the start of part n if the numbers below `all` are divided into `count` parts. Does not
 /// overflow.
 std::uint64_t begin_of_part(std::uint64_t n, std::uint64_t count, std::uint64_t all) {
   return all / count * n + all % count * n / count;

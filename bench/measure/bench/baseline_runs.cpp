@@ -132,7 +132,7 @@ void measure_plain_copies(const BenchSettings& settings, const BenchResult& resu
   workers.finish();
 }
 
-/// Starts a new pipeline and measures the time to the begin of its first step. Returns nullopt if
+/// Starts a new pipeline and measures the time to the start of its first step. Returns nullopt if
 /// the device cannot measure times.
 std::optional<double> first_step_ms(const BenchSettings& settings, TrainerStream& steps,
                                     bool in_micro_batches) {

@@ -62,7 +62,7 @@ T __shfl_sync(std::uint32_t mask, T value, int lane, int width = 32) {
   std::memcpy(&value, &bits, sizeof value);
   return value;
 }
-/// The value of the thread `delta` before the calling one; its own at the begin of the group.
+/// The value of the thread `delta` before the calling one; its own at the start of the group.
 template <typename T>
 T __shfl_up_sync(std::uint32_t mask, T value, unsigned delta, int width = 32) {
   const unsigned place = BlockThreads::lane() % static_cast<unsigned>(width);
