@@ -117,8 +117,8 @@ std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options = {});
 /// Stores a dataset's record hints (`Sample::hint`) in a file beside each of the dataset's files.
 /// Later calls of `open_dataset` find the hints there. They are the hints that the pipelines of
 /// `runtime` have made for this dataset so far (`Sample::keep_hint`). A record without such a hint
-/// keeps the one that the dataset has (`Dataset::stored_hint`), or else the one in the file, even if
-/// `OpenOptions::hints` is false. Returns the number of records with a hint. Pipelines may run
+/// keeps the one that the dataset has (`Dataset::stored_hint`), or else the one in the file, even
+/// if `OpenOptions::hints` is false. Returns the number of records with a hint. Pipelines may run
 /// during the call. Image transforms bind a hint to the record's stored checksum.
 ///
 /// Throws `Error`:
