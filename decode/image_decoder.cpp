@@ -152,9 +152,9 @@ class AnyDecoder final : public ImageDecoder {
   }
 
   /// Frees the decoders of other kinds that have opened large images. Together they would keep more
-  /// than one decoder may.
+  /// than one decoder may. To make a decoder again takes little time beside such an image.
   void drop_large_except(std::size_t number) {
-    constexpr std::int64_t large_pixels = std::int64_t{1} << 19;
+    constexpr std::int64_t large_pixels = 4'000'000;
     for (std::size_t other = 0; other < decoders_.size(); ++other)
       if (other != number && largest_[other] > large_pixels) {
         decoders_[other].reset();

@@ -112,14 +112,14 @@ TEST(ImageMemory, OfMirroredBordersIsStated) {
 // Each kind of image has a decoder with scratch of its own.
 TEST(ImageMemory, OfLargeImagesOfAnotherKindIsFreed) {
   MILLRACE_NEEDS_COUNTING_MALLOC();
-  const testing::Bytes image = testing::encode(testing::noise(1500, 1000, 5), {});
+  const testing::Bytes image = testing::encode(testing::noise(2600, 1700, 5), {});
   testing::Bytes other(14);
   std::memcpy(other.data(), "P6\n1 1\n255\nabc", other.size());
   const auto decoder = make_image_decoder();
   const std::int64_t before = testing::held_bytes();
   PixelView view;
   ASSERT_TRUE(decoder->open(image).is_ok());
-  ASSERT_TRUE(decoder->decode({0, 0, 1500, 1000}, view).is_ok());
+  ASSERT_TRUE(decoder->decode({0, 0, 2600, 1700}, view).is_ok());
   EXPECT_GT(testing::held_bytes() - before, 4 << 20);
   ASSERT_TRUE(decoder->open(other).is_ok());
   ASSERT_TRUE(decoder->decode({0, 0, 1, 1}, view).is_ok());
