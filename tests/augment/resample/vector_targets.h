@@ -29,7 +29,9 @@ class OnTarget {
 /// of their own.
 inline std::vector<std::int64_t> vector_targets() {
   std::vector<std::int64_t> targets;
-  const std::int64_t all = hwy::SupportedTargets() & HWY_TARGETS;
+  // The sources disable instruction sets whose vector size is unknown at compile time.
+  constexpr std::int64_t disabled = HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV;
+  const std::int64_t all = hwy::SupportedTargets() & HWY_TARGETS & ~disabled;
   for (int bit = 0; bit < 63; ++bit)
     if ((all >> bit & 1) != 0) targets.push_back(std::int64_t{1} << bit);
   if ((hwy::SupportedTargets() & HWY_AVX3_DL) != 0) targets.push_back(HWY_AVX3_DL | HWY_AVX3);

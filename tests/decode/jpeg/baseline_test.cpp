@@ -152,6 +152,7 @@ TEST(BaselineJpeg, PhotographsEqualLibjpegTurboOnEveryInstructionSet) {
 }
 
 TEST(BaselineJpeg, DamageIsJudgedAsByLibjpegTurbo) {
+  MILLRACE_NEEDS_LIBJPEG_OF_X86();
   Random random(3, 0);
   JpegDecoder decoder;
   const std::vector<Encoding> kinds = testing::encodings();
@@ -194,6 +195,7 @@ void set_steps(Bytes& encoded, const std::function<int()>& step) {
 }
 
 TEST(BaselineJpeg, AbsurdCoefficientsWrapAroundAsInLibjpegTurbo) {
+  MILLRACE_NEEDS_LIBJPEG_OF_X86();
   Random random(4, 0);
   JpegDecoder decoder;
   for (int n = 0; n < 600; ++n) {

@@ -111,6 +111,7 @@ TEST(ProgressiveJpeg, PhotographsEqualLibjpegTurbo) {
 }
 
 TEST(ProgressiveJpeg, DamageIsJudgedAsByLibjpegTurbo) {
+  MILLRACE_NEEDS_LIBJPEG_OF_X86();
   Random random(3, 0);
   JpegDecoder decoder;
   int refused = 0;

@@ -182,6 +182,7 @@ Bytes any_bytes(Random& random) {
 }
 
 TEST(StrayBytes, AreJudgedAsByLibjpegAlone) {
+  MILLRACE_NEEDS_LIBJPEG_OF_X86();
   Random random(9, 0);
   JpegDecoder decoder;
   int sound = 0;
