@@ -67,8 +67,9 @@ struct ScanLane {
       if (passes.size() <= number) passes.resize(number + 1);
       return passes[number];
     };
-    const auto count = [&](std::uint32_t of, std::uint32_t, std::uint32_t index,
+    const auto count = [&](bool is_stored, std::uint32_t of, std::uint32_t, std::uint32_t index,
                            std::int16_t value) {
+      if (!is_stored) return;
       // A block without its last coefficient has an end-of-block symbol.
       if (of != block && !ended) ++pass;
       block = of;
@@ -256,8 +257,8 @@ void CropCounts::add_scan(const CropHeader& crop) {
         passes["long"] += pass.code_bits > 9 ? 1 : 0;
         passes["sector"] += pass.new_sector ? 1 : 0;
       }
-      passes["block"] += tables->blocks;
-      passes["transform"] += transforms * static_cast<double>(tables->blocks);
+      passes["block"] += tables->layout.blocks;
+      passes["transform"] += transforms * static_cast<double>(tables->layout.blocks);
     }
   }
   if (static_cast<std::size_t>(crops_ - 1) % CropWork::max_samples == 0) longest_.emplace_back();

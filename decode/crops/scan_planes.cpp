@@ -22,7 +22,7 @@ struct ScanSource {
 
   explicit ScanSource(const CropHeader& of) : crop(of) {
     tables.make(crop, part_of<CropScan::Code>(crop, crop.scan.codes_at), 0, 1);
-    for (std::uint32_t block = 0; block < tables.blocks; ++block)
+    for (std::uint32_t block = 0; block < tables.layout.blocks; ++block)
       places[block] = block_place(crop, static_cast<std::int32_t>(block));
     for (std::int32_t component = 0; component < crop.components; ++component) {
       std::array<std::uint16_t, 64> values{};
@@ -34,13 +34,13 @@ struct ScanSource {
   /// Makes the samples of an MCU's blocks.
   void make_samples(const std::array<jpeg::BlockGroup, jpeg::ScanTables::max_blocks>& blocks,
                     std::int32_t mcu_x, std::int32_t mcu_y, std::uint8_t* scratch) const {
-    for (std::uint32_t block = 0; block < tables.blocks; ++block) {
+    for (std::uint32_t block = 0; block < tables.layout.blocks; ++block) {
       const BlockPlace& place = places[block];
       std::size_t offset = 0;
       if (place.find(mcu_x, mcu_y, offset))
         jpeg::inverse_transform_plain(blocks[block].values.data(),
-                                      steps[tables.component_of(block)].values(), scratch + offset,
-                                      place.stride);
+                                      steps[tables.layout.component_of(block)].values(),
+                                      scratch + offset, place.stride);
     }
   }
 
@@ -54,9 +54,11 @@ struct ScanSource {
     for (std::int32_t n = 0; n < segment.mcus; ++n) {
       std::array<jpeg::BlockGroup, jpeg::ScanTables::max_blocks> blocks{};
       sound = sound && jpeg::decode_mcu(tables, bits, predictors.data(),
-                                        [&](std::uint32_t block, std::uint32_t, std::uint32_t place,
-                                            std::int16_t value) {
-                                          blocks[block].values[jpeg::zigzag_offsets[place]] = value;
+                                        [&](bool is_stored, std::uint32_t block, std::uint32_t,
+                                            std::uint32_t place, std::int16_t value) {
+                                          if (is_stored)
+                                            blocks[block].values[jpeg::zigzag_offsets[place]] =
+                                                value;
                                         });
       make_samples(blocks, segment.mcu_x + n, segment.mcu_y, scratch);
     }

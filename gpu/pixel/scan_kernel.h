@@ -61,7 +61,8 @@ struct ScanScratch {
     const unsigned lane = threadIdx.x;
     tables.make(crop, part_of<CropScan::Code>(crop, crop.scan.codes_at), lane, scan_threads);
     __syncwarp(all_lanes);
-    if (lane < tables.blocks) places[lane] = block_place(crop, static_cast<std::int32_t>(lane));
+    if (lane < tables.layout.blocks)
+      places[lane] = block_place(crop, static_cast<std::int32_t>(lane));
     for (std::int32_t component = 0; component < crop.components; ++component)
       for (unsigned n = lane; n < values_of_block; n += scan_threads) {
         const unsigned place = zigzag_table.places[n];
@@ -88,13 +89,14 @@ struct ScanScratch {
     std::uint32_t deep = 0;
     const bool sound =
         jpeg::decode_mcu(tables, bits, mcu.predictors,
-                         [&](std::uint32_t number, std::uint32_t component,
+                         [&](bool is_stored, std::uint32_t number, std::uint32_t component,
                              std::uint32_t zigzag_index, std::int16_t value) {
                            const std::uint32_t entry = steps[component][zigzag_index];
                            const std::uint32_t place = entry & 0xFFU;
-                           own[number * block_stride + place] =
+                           const std::int16_t product =
                                jpeg::wrapped(value * static_cast<std::int32_t>(entry >> 8U));
-                           if (place >= 8 && value != 0) deep |= 1U << number;
+                           if (is_stored) own[number * block_stride + place] = product;
+                           deep |= static_cast<std::uint32_t>(place >= 8 && value != 0) << number;
                          });
     mcu.deep = deep;
     return sound;
@@ -103,12 +105,12 @@ struct ScanScratch {
   /// Transforms the blocks of all lanes' MCUs, and writes the samples that the crop needs.
   __device__ void transform(std::uint8_t* samples) {
     const unsigned row = threadIdx.x % 8;
-    for (unsigned number = 0; number < tables.blocks; ++number)
+    for (unsigned number = 0; number < tables.layout.blocks; ++number)
       for (unsigned owner = threadIdx.x / 8; owner < scan_threads; owner += scan_threads / 8)
         if (mcus[owner].there)
           transform_column(block(owner, number) + row, (mcus[owner].deep >> number & 1U) != 0);
     __syncwarp(all_lanes);
-    for (unsigned number = 0; number < tables.blocks; ++number) {
+    for (unsigned number = 0; number < tables.layout.blocks; ++number) {
       const BlockPlace& place = places[number];
       for (unsigned owner = threadIdx.x / 8; owner < scan_threads; owner += scan_threads / 8) {
         std::size_t offset = 0;

@@ -104,11 +104,11 @@ KERNELS = {
             scan_loop("first < crop.scan.segment_count", "part"),
             scan_loop("n < segment.mcus", "mcu"),
             scan_loop("n < sizeof blocks", "mcu", 3),  # unrolled 16 times, of 55 passes
-            scan_loop("block < tables.blocks", "symbol"),
+            scan_loop("block < layout.blocks", "symbol"),
             # Rows and columns of blocks. The loops differ by the brace alone.
-            scan_loop("number < tables.blocks; ++number) {", "block"),
+            scan_loop("number < tables.layout.blocks; ++number) {", "block"),
             scan_loop("owner += scan_threads / 8) {", "transform"),
-            scan_loop("number < tables.blocks; ++number)", "block"),
+            scan_loop("number < tables.layout.blocks; ++number)", "block"),
             scan_loop("owner += scan_threads / 8)", "transform"),
         ],
         "branches": [scan_loop("find_long(bits)", "long")],

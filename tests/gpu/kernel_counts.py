@@ -25,7 +25,7 @@ LATENCIES = {"LDG": 265, "LD": 265, "LDL": 40, "LDS": 30, "SHFL": 24, "LDC": 40}
 OTHER_LATENCY = 20
 # Lines whose loads the L1 cache has, taken to be 40 cycles. In 34% of the passes (`sector_warps`)
 # the next word of some lane begins a sector of 8 words, which comes from L2.
-CACHED = {"tables.make(crop": 40, "words_[next_]": 117}
+CACHED = {"tables.make(crop": 40, "words_[number]": 117}
 
 # The unit of each instruction; without one it only takes an issue slot.
 UNITS = {
