@@ -10,6 +10,8 @@
 #include "coefficients/tile.h"
 #include "jpeg/avx512.h"
 
+// Disables targets whose vector size is unknown at compile time.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "coefficients/expand.cpp"
 #include <hwy/foreach_target.h>
