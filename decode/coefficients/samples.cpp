@@ -230,9 +230,11 @@ HWY_INLINE void transform_whole(const TileBytes& tile, std::size_t block, V16 dc
                                 std::size_t stride) {
   hn::Vec<D8> bytes[4];
   for (std::size_t part = 0; part < 4; ++part) bytes[part] = load_part(D8(), tile, block, part);
-  Pairs in[4];
-  for (std::size_t n = 0; n < 4; ++n)
-    in[n] = load_pairs(bytes, pair_look_ups[n].places, steps.pairs.data() + look_up_bytes * n);
+  const auto loaded = [&](std::size_t n) HWY_ATTR {
+    return load_pairs(bytes, pair_look_ups[n].places, steps.pairs.data() + look_up_bytes * n);
+  };
+  // An implicit constructor would be compiled without the instruction set.
+  Pairs in[4] = {loaded(0), loaded(1), loaded(2), loaded(3)};
   static_assert(places_in_pairs[0] == look_up_bytes + 4);
   in[1].lower =
       hn::Or(in[1].lower, hn::BitCast(D16(), hn::ShiftLeftBytes<8>(hn::BitCast(D8(), dc))));
