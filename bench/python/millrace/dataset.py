@@ -126,9 +126,7 @@ class Dataset(Handle):
         """
         self = cls.__new__(cls)
         self.failures, self._facts = Failures(), None
-        owner = Stream(records, self.failures)
         callbacks = structs.StreamCallbacks(
-            user=owner.key,
             name=text(type(records).__name__ if name is None else name),
             next=next_record,
             free_user=free_owner,
@@ -136,6 +134,8 @@ class Dataset(Handle):
         if not isinstance(records, Iterator):
             callbacks.restart = restart_stream
         options = one_pass_options(window_records, memory_bytes)
+        owner = Stream(records, self.failures)
+        callbacks.user = owner.key
         self.handle = owner.new_handle("dataset_one_pass", byref(callbacks), byref(options))
         return self
 

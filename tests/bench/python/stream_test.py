@@ -154,6 +154,13 @@ class StreamTest(unittest.TestCase):
         with self.assertRaisesRegex(millrace.Error, "window_records is 0"):
             stream(images(8), window_records=0)
 
+    def test_keeps_nothing_after_a_wrong_argument(self):
+        before = len(Owner.all)
+        for wrong in ({"window_records": "many"}, {"memory_bytes": None}, {"name": 3}):
+            with self.subTest(wrong), self.assertRaises((TypeError, AttributeError)):
+                stream(images(8), **wrong)
+        self.assertEqual(len(Owner.all), before)
+
     def test_reads_a_tar_from_a_pipe(self):
         bytes_of_tar = io.BytesIO()
         with tarfile.open(fileobj=bytes_of_tar, mode="w") as tar:
