@@ -69,7 +69,7 @@ TEST(Resample, AnyWindowEqualsTheWholeResizedAndCut) {
           << n << " by " << testing::name_of(target);
     }
   }
-  EXPECT_GT(in_parts, 200U);
+  EXPECT_GT(in_parts, 180 * testing::vector_targets().size());
 }
 
 // Memory between the window's rows belongs to others.
@@ -132,7 +132,10 @@ TEST(Resample, TakesDigitsByEachSetOfInstructionsThatHasThem) {
 #endif
 }
 
-TEST(Resample, RunsByMoreThanOneInstructionSet) { EXPECT_GE(testing::vector_targets().size(), 2U); }
+TEST(Resample, RunsByMoreThanOneInstructionSet) {
+  if (!HWY_ARCH_X86) GTEST_SKIP() << "one instruction set alone is compiled";
+  EXPECT_GE(testing::vector_targets().size(), 2U);
+}
 
 }  // namespace
 }  // namespace millrace
