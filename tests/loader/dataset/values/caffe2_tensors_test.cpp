@@ -37,7 +37,7 @@ std::string protos(std::initializer_list<std::string> tensors) {
   return message;
 }
 
-std::string problem_of(const std::string& message) {
+std::string problem_of_message(const std::string& message) {
   Caffe2Tensors tensors;
   return tensors.read(bytes_of(message)).reason();
 }
@@ -82,38 +82,40 @@ TEST(Caffe2Tensors, AnImageAndItsLabels) {
 
 TEST(Caffe2Tensors, WhatIsWrongIsNamed) {
   const std::string good = type(Caffe2Type::int32) + integer_field(4, 1);
-  EXPECT_EQ(problem_of(protos({""})),
+  EXPECT_EQ(problem_of_message(protos({""})),
             "tensor 0's float_data has 0 values, and dims is empty, which means one value");
-  EXPECT_EQ(problem_of(protos({good, shape({2, 3}) + good})),
+  EXPECT_EQ(problem_of_message(protos({good, shape({2, 3}) + good})),
             "tensor 1's int32_data has 1 values, and dims is 2 x 3");
-  EXPECT_EQ(problem_of(protos({shape({-1}) + good})), "tensor 0's dims has -1");
+  EXPECT_EQ(problem_of_message(protos({shape({-1}) + good})), "tensor 0's dims has -1");
   // 2^64 + 1, which overflows unless it is detected.
-  EXPECT_EQ(problem_of(protos({shape({1LL << 32, 1LL << 32}) + good})),
+  EXPECT_EQ(problem_of_message(protos({shape({1LL << 32, 1LL << 32}) + good})),
             "tensor 0's int32_data has 1 values, and dims is 4294967296 x 4294967296");
-  EXPECT_EQ(problem_of(protos({shape({1LL << 62, 1LL << 62, 0}) + type(Caffe2Type::int32)})),
-            "tensor 0's int32_data has 0 values, and dims is 4611686018427387904 x "
-            "4611686018427387904 x 0");
+  EXPECT_EQ(
+      problem_of_message(protos({shape({1LL << 62, 1LL << 62, 0}) + type(Caffe2Type::int32)})),
+      "tensor 0's int32_data has 0 values, and dims is 4611686018427387904 x "
+      "4611686018427387904 x 0");
   for (const auto& [number, name] : {std::pair{0, "UNDEFINED"}, {12, "FLOAT16"}, {13, "DOUBLE"}})
-    EXPECT_EQ(problem_of(protos({integer_field(2, number)})),
+    EXPECT_EQ(problem_of_message(protos({integer_field(2, number)})),
               std::string("tensor 0's data_type is ") + name + ", which is not read");
-  EXPECT_EQ(problem_of(protos({integer_field(2, 11)})),
+  EXPECT_EQ(problem_of_message(protos({integer_field(2, 11)})),
             "tensor 0's data_type is 11, which is not read");
-  EXPECT_EQ(problem_of(protos({type(Caffe2Type::uint8) + integer_field(4, 256)})),
+  EXPECT_EQ(problem_of_message(protos({type(Caffe2Type::uint8) + integer_field(4, 256)})),
             "tensor 0's int32_data has 256, which is not a valid UINT8");
-  EXPECT_EQ(problem_of(protos({type(Caffe2Type::boolean) + integer_field(4, -1)})),
+  EXPECT_EQ(problem_of_message(protos({type(Caffe2Type::boolean) + integer_field(4, -1)})),
             "tensor 0's int32_data has -1, which is not a valid BOOL");
-  EXPECT_EQ(problem_of(integer_field(1, 1)), "tensor 0's protos at byte 0 is a varint, not bytes");
-  EXPECT_EQ(problem_of(protos({float_field(1, 1)})),
+  EXPECT_EQ(problem_of_message(integer_field(1, 1)),
+            "tensor 0's protos at byte 0 is a varint, not bytes");
+  EXPECT_EQ(problem_of_message(protos({float_field(1, 1)})),
             "tensor 0's dims at byte 0 is 32 bits, not a varint");
-  EXPECT_EQ(problem_of(protos({bytes_field(4, "\x01\x80")})),
+  EXPECT_EQ(problem_of_message(protos({bytes_field(4, "\x01\x80")})),
             "tensor 0's int32_data at byte 0 has a packed varint that does not end");
-  EXPECT_EQ(problem_of(protos({bytes_field(3, "abc")})),
+  EXPECT_EQ(problem_of_message(protos({bytes_field(3, "abc")})),
             "tensor 0's float_data at byte 0 has 3 bytes of packed floats, which have 4 each");
-  EXPECT_EQ(problem_of(protos({integer_field(5, 1)})),
+  EXPECT_EQ(problem_of_message(protos({integer_field(5, 1)})),
             "tensor 0's byte_data at byte 0 is a varint, not bytes");
-  EXPECT_EQ(problem_of(protos({"\x0b"})),
+  EXPECT_EQ(problem_of_message(protos({"\x0b"})),
             "tensor 0's field 1 at byte 0 has wire type 3 (a group), which is not read");
-  EXPECT_EQ(problem_of(protos({good}) + "\x0a\x07"),
+  EXPECT_EQ(problem_of_message(protos({good}) + "\x0a\x07"),
             "the TensorProtos' field 1 at byte 6 has 7 bytes, and 0 are left");
 }
 
