@@ -69,6 +69,11 @@ millrace_status millrace_runtime_create(const char* options, millrace_runtime** 
   });
 }
 
+millrace_status millrace_runtime_free_unused_caches(millrace_runtime* runtime,
+                                                    millrace_error* error) {
+  return guarded(error, [&] { get(required(runtime, "runtime"))->free_unused_caches(); });
+}
+
 void millrace_runtime_free(millrace_runtime* runtime) { drop(runtime); }
 
 millrace_status millrace_ranks_json(char** json, millrace_error* error) {

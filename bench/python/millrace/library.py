@@ -123,6 +123,7 @@ PROTOTYPES: dict[str, list[Any]] = {
     "order_filtered": [c_void_p, c_uint64, structs.Keep, c_void_p, c_void_p],
     "order_repeated": [c_void_p, c_uint64, c_void_p],
     "runtime_create": [c_char_p, c_void_p],
+    "runtime_free_unused_caches": [c_void_p],
     "pipeline_create": [POINTER(structs.PipelineSetup), c_void_p],
     "pipeline_next": [c_void_p, c_void_p, c_double, c_void_p],
     "pipeline_batches_per_epoch": [c_void_p, c_void_p],

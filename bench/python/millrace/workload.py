@@ -10,7 +10,7 @@ from . import streams, structs
 from .batch_transform import BatchTransformHandle
 from .dataset import Dataset, DatasetLike
 from .failures import cause_of
-from .library import Error, Handle, new_handle, text
+from .library import Error, Handle, call, new_handle, text
 from .options import Options, options_json
 from .order import Order
 from .transform import ImageTransform, RecipeLike, TransformHandle
@@ -42,6 +42,13 @@ class Runtime(Handle):
         self._process = os.getpid()
         self.handle = new_handle("runtime_create", text(options_json(options)[0]))
 
+    def free_unused_caches(self) -> None:
+        """Frees the record hints and the caches that no loader uses now.
+
+        Without this call they stay for later loaders over the same dataset.
+        """
+        self.check_process()
+        call("runtime_free_unused_caches", self.handle)
 
     def check_process(self) -> None:
         """Raises `Error` in a child of fork."""

@@ -80,6 +80,8 @@ TEST(CMisuse, NullArgumentsAreNamed) {
   EXPECT_STREQ(error.message, "the argument setup->dataset is null");
   EXPECT_EQ(millrace_pipeline_next(nullptr, 0, -1, nullptr, &error), MILLRACE_INVALID_ARGUMENT);
   EXPECT_EQ(millrace_batch_field(nullptr, "label", nullptr, &error), MILLRACE_INVALID_ARGUMENT);
+  EXPECT_EQ(millrace_runtime_free_unused_caches(nullptr, &error), MILLRACE_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.message, "the argument runtime is null");
   EXPECT_EQ(millrace_random_bits(nullptr), 0u);
   EXPECT_EQ(millrace_random_uniform(nullptr), 0.0);
   millrace_text_free(nullptr);

@@ -235,6 +235,22 @@ class LoaderTest(unittest.TestCase):
 
 
 class FilesTest(PackedTest):
+    def test_caches_stay_until_they_are_freed(self):
+        runtime = millrace.Runtime(2)
+        dataset = millrace.Dataset(self.dataset)
+
+        def hits():
+            run = millrace.Loader(
+                dataset, AS_THEY_ARE, batch_size=20, epochs=1, cache_bytes=10**7, runtime=runtime
+            )
+            self.assertEqual(count(run), 1)
+            return run.report()["cache"]["hits"]
+
+        self.assertEqual(hits(), 0)
+        self.assertEqual(hits(), 20)
+        runtime.free_unused_caches()
+        self.assertEqual(hits(), 0)
+
     def test_opens_a_dataset(self):
         train = millrace.Loader(self.dataset, AS_THEY_ARE, batch_size=20, epochs=1, seed=1)
         self.assertEqual(len(train.dataset), 20)

@@ -270,19 +270,20 @@ MILLRACE_C_API millrace_status millrace_transform_fields(const millrace_transfor
                                                          char** json, millrace_error* error);
 MILLRACE_C_API void millrace_transform_free(millrace_transform* transform);
 
-/* Returns 64 random bits; 0 for null. */
+/* Return 64 random bits, and a number uniform in [0, 1), a multiple of 2^-53; 0 for null. */
 MILLRACE_C_API uint64_t millrace_random_bits(millrace_random* random);
-/* Returns a number uniform in [0, 1), a multiple of 2^-53; 0 for null. */
 MILLRACE_C_API double millrace_random_uniform(millrace_random* random);
 
 /* ---- Pipelines. ---- */
 
-/* Makes workers that several pipelines share. `options` has the same format as `options` of
- * millrace_pipeline_setup. Only "workers" and, in "run", "local_rank" and "local_world" are used.
- * Null = the defaults. */
+/* Makes workers that pipelines share. Of the setup's `options` only "workers" and, in "run",
+ * "local_rank" and "local_world" are used. Null = the defaults. */
 MILLRACE_C_API millrace_status millrace_runtime_create(const char* options,
                                                        millrace_runtime** runtime,
                                                        millrace_error* error);
+/* Frees hints and caches that no pipeline uses. They stay otherwise, for later pipelines. */
+MILLRACE_C_API millrace_status millrace_runtime_free_unused_caches(millrace_runtime* runtime,
+                                                                   millrace_error* error);
 MILLRACE_C_API void millrace_runtime_free(millrace_runtime* runtime);
 
 /* Returns Ranks::from_environment() of <millrace/ranks.h>, a JSON object: "rank", "world",
@@ -331,8 +332,7 @@ MILLRACE_C_API millrace_status millrace_pipeline_batches_per_epoch(
 MILLRACE_C_API millrace_status millrace_pipeline_total_batches(const millrace_pipeline* pipeline,
                                                                uint64_t* batches,
                                                                millrace_error* error);
-/* Returns the state after the last batch that was handed out, as one line of JSON. A new pipeline
- * can resume from it. */
+/* Returns the state after the last batch handed out, to resume from: one line of JSON. */
 MILLRACE_C_API millrace_status millrace_pipeline_state(const millrace_pipeline* pipeline,
                                                        char** json, millrace_error* error);
 /* Returns a report since the start or the last `restart`, as a JSON object. to_json() of
