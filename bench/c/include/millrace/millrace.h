@@ -276,8 +276,8 @@ MILLRACE_C_API double millrace_random_uniform(millrace_random* random);
 
 /* ---- Pipelines. ---- */
 
-/* Makes workers that pipelines share. Of the setup's `options` only "workers" and, in "run",
- * "local_rank" and "local_world" are used. Null = the defaults. */
+/* Makes workers that pipelines share. `options` is as in millrace_pipeline_setup. Only "workers"
+ * and, in "run", "local_rank" and "local_world" are used. Null = the defaults. */
 MILLRACE_C_API millrace_status millrace_runtime_create(const char* options,
                                                        millrace_runtime** runtime,
                                                        millrace_error* error);
