@@ -5,12 +5,14 @@
 #include <millrace/cuda_device.h>
 #include <millrace/pipeline.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <thread>
 
+#include "device/cuda_event.h"
 #include "gpu/device/cuda_run.h"
 
 namespace millrace {
@@ -259,6 +261,21 @@ TEST_F(CudaEnd, AHungDeviceDoesNotHoldTheProcessUp) {
     std::exit(0);
   };
   EXPECT_EXIT(end_behind_a_hung_kernel(), ::testing::ExitedWithCode(0), "");
+}
+
+// A destroyed pipeline leaves a thread that queries the events of its slots until they are unused.
+TEST_F(CudaEnd, AProcessMayEndWhileAThreadQueriesEvents) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto end_beside_a_thread = [] {
+    static std::atomic<int> queries{0};
+    std::thread([] {
+      const CudaEvent event(0);
+      while (event.complete()) ++queries;
+    }).detach();
+    while (queries < 10) std::this_thread::yield();
+    std::exit(0);
+  };
+  EXPECT_EXIT(end_beside_a_thread(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -83,12 +83,6 @@ struct DevicePiece {
 
 /// State of the stand-in. Its members are accessed under the mutex.
 struct Machine {
-  Machine() = default;
-  /// Ends all streams.
-  ~Machine();
-  Machine(const Machine&) = delete;
-  Machine& operator=(const Machine&) = delete;
-
   std::mutex mutex;
   int devices = 1;
   int driver = CUDART_VERSION;

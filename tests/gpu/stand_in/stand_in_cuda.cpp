@@ -7,21 +7,25 @@
 #include <span>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "stand_in/machine.h"
 
 namespace millrace::testing::stand_in {
 
-Machine& machine() {
-  static Machine the_machine;
-  return the_machine;
+static void end_streams() {
+  std::unique_lock lock(machine().mutex);
+  for (const auto& queue : machine().queues) queue->close();
+  std::vector<std::thread> threads = std::move(machine().threads);
+  lock.unlock();
+  for (std::thread& thread : threads) thread.join();
 }
 
-Machine::~Machine() {
-  for (const auto& queue : queues) queue->close();
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& [data, piece] : freed_memory)
-    ::operator delete(data, std::align_val_t(device_alignment));
+Machine& machine() {
+  // Never destroyed: detached threads query their events until the process has ended.
+  static Machine& the_machine = *new Machine;
+  [[maybe_unused]] static const int at_exit = std::atexit(end_streams);
+  return the_machine;
 }
 
 std::vector<int>& contexts() {
