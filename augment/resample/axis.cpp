@@ -100,26 +100,37 @@ void ResampleAxis::reverse_source(int from) {
 
 void ResampleAxis::weigh_bilinear(const Wanted& wanted) {
   weigh_bilinearly(wanted, scale_of(wanted), bilinear_);
-  const int taps = bilinear_.taps;
+  const auto taps = static_cast<std::size_t>(bilinear_.taps);
   const std::size_t apart = bilinear_.stride;
-  stride_ = static_cast<std::size_t>(taps);
-  weights_.resize(stride_ * begins_.size());
-  std::int32_t* weights = weights_.data();
-  for (int place = 0; place < wanted.count; ++place, weights += stride_) {
-    const std::int32_t* from = bilinear_.weights.data() + place;
-    int begin = bilinear_.begins[static_cast<std::size_t>(place)];
-    for (int tap = 0; tap < taps; ++tap) weights[tap] = from[static_cast<std::size_t>(tap) * apart];
-    int length = taps;
-    while (length > 0 && weights[length - 1] == 0) --length;
-    if (length > 0 && weights[0] == 0) {
-      const auto first = std::find_if(weights, weights + length, [](auto one) { return one != 0; });
-      const auto zeros = static_cast<int>(first - weights);
-      std::rotate(weights, first, weights + length);
-      begin += zeros;
-      length -= zeros;
-    }
-    add(place, begin, length);
+  const std::size_t places = begins_.size();
+  stride_ = taps;
+  weights_.resize(taps * places);
+  std::int32_t* const weights = weights_.data();
+  for (std::size_t place = 0; place < places; ++place) {
+    const std::int32_t* const from = bilinear_.weights.data() + place;
+    for (std::size_t tap = 0; tap < taps; ++tap) weights[place * taps + tap] = from[tap * apart];
   }
+  std::int32_t* const begins = bilinear_.begins.data();
+  std::int32_t* const lengths = bilinear_.lengths.data();
+  for (std::size_t place = 0; bilinear_.leading_zeros && place < places; ++place) {
+    std::int32_t* const own = weights + place * taps;
+    if (lengths[place] == 0 || own[0] != 0) continue;
+    const auto zeros = std::find_if(own, own + taps, [](auto one) { return one != 0; }) - own;
+    std::rotate(own, own + zeros, own + lengths[place]);
+    begins[place] += static_cast<std::int32_t>(zeros);
+    lengths[place] -= static_cast<std::int32_t>(zeros);
+  }
+  // In registers: a store of an integer might change a member.
+  int most = taps_, first = first_, end = end_;
+  for (std::size_t place = 0; place < places; ++place) {
+    begins_[place] = begins[place];
+    most = std::max(most, lengths[place]);
+    first = std::min(first, begins[place]);
+    end = std::max(end, begins[place] + std::max(lengths[place], 1));
+  }
+  taps_ = most;
+  first_ = first;
+  end_ = end;
 }
 
 template <typename Filter>

@@ -61,10 +61,16 @@ void weigh_pixels(const ResampleAxis::Wanted& wanted, double scale, BilinearWeig
     const V unit = hn::Set(d, 1 << ResampleAxis::precision_bits);
     shares = made.shares.data();
     std::int32_t* weights = made.weights.data() + place;
-    for (int tap = 0; tap < made.taps; ++tap, shares += step, weights += made.stride)
-      hn::StoreU(
-          hn::DemoteTo(d32, hn::Add(half, hn::Mul(hn::Div(hn::LoadU(d, shares), sum), unit))), d32,
-          weights);
+    auto length = hn::Zero(d32);
+    for (int tap = 0; tap < made.taps; ++tap, shares += step, weights += made.stride) {
+      const auto weight =
+          hn::DemoteTo(d32, hn::Add(half, hn::Mul(hn::Div(hn::LoadU(d, shares), sum), unit)));
+      const auto zero = hn::Eq(weight, hn::Zero(d32));
+      hn::StoreU(weight, d32, weights);
+      length = hn::IfThenElse(zero, length, hn::Set(d32, tap + 1));
+      if (tap == 0 && !hn::AllFalse(d32, zero)) made.leading_zeros = true;
+    }
+    hn::StoreU(length, d32, made.lengths.data() + place);
   }
 }
 
@@ -83,11 +89,15 @@ HWY_EXPORT(weigh_pixels);
 
 void weigh_bilinearly(const ResampleAxis::Wanted& wanted, double scale, BilinearWeights& made) {
   constexpr std::size_t max_step = 8;
-  made.taps = static_cast<int>(std::ceil(std::max(scale, 1.0))) * 2 + 1;
+  // A pixel's source pixels lie within twice the reach. Rounding may add one if that is an integer.
+  constexpr double rounding = 1e-6;
+  made.taps = static_cast<int>(2 * std::max(scale, 1.0) + rounding) + 1;
+  made.leading_zeros = false;
   // The last vector may reach beyond the last pixel.
   made.stride = static_cast<std::size_t>(wanted.count) + max_step;
   const auto lists = static_cast<std::size_t>(made.taps);
   made.begins.resize(std::max(made.begins.size(), made.stride));
+  made.lengths.resize(made.begins.size());
   made.weights.resize(std::max(made.weights.size(), lists * made.stride));
   made.shares.resize(std::max(made.shares.size(), lists * max_step));
   HWY_DYNAMIC_DISPATCH(weigh_pixels)(wanted, scale, made);

@@ -6,6 +6,7 @@
 #include <millrace/random.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "augment/orientations.h"
 #include "augment/resample/resampled.h"
@@ -109,6 +110,13 @@ TEST(Resample, NeedsNoMoreThanTheWindowIsMadeOf) {
   for (const Interpolation interpolation : interpolations) {
     same.interpolation = interpolation;
     EXPECT_EQ(resampler.prepare(same), (Region{3, 4, 20, 10}));
+  }
+  // Pixel n lies so near to the source's pixel n + 1 that the weight of pixel n is rounded to zero.
+  Resampling moved = whole_of({64, 50}, {60, 50});
+  moved.box = SourceBox{std::nextafter(1.0F, 0.0F), 0, 61, 50};
+  for (const std::int64_t target : testing::vector_targets()) {
+    const testing::OnTarget on(target);
+    EXPECT_EQ(resampler.prepare(moved), (Region{1, 0, 60, 50})) << testing::name_of(target);
   }
 }
 

@@ -48,8 +48,12 @@ struct BilinearWeights {
   /// `taps` lists, `stride` numbers apart: the first has every pixel's first weight, the second
   /// every pixel's second weight, and so on. A pixel with fewer weights has zeros after them.
   std::vector<std::int32_t> weights;
+  /// For each pixel: the number of its weights, without the zeros after them.
+  std::vector<std::int32_t> lengths;
   int taps = 0;
   std::size_t stride = 0;
+  /// Whether a pixel's first weight may be zero.
+  bool leading_zeros = false;
   std::vector<double> shares;  // scratch
 };
 
