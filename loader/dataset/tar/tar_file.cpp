@@ -202,7 +202,7 @@ void TarFile::read_ahead(std::vector<FileRange> ranges) const {
 std::size_t TarFile::read_at(std::uint64_t offset, std::span<std::byte> to) const {
   const std::size_t read = read_full(file_.get(), offset, to);
   if (read < to.size() && errno != 0)
-    throw Error(ErrorCode::io, unreadable_text(name_, offset, errno_text(errno)));
+    throw Error(ErrorCode::io, unreadable_text(name_, offset + read, errno_text(errno)));
   return read;
 }
 

@@ -4,6 +4,7 @@
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,9 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 SANITIZED = "libclang_rt.asan" in os.environ.get("LD_PRELOAD", "")
 needs_numpy = unittest.skipUnless(HAS_NUMPY, "NumPy is not installed")
 needs_torch = unittest.skipUnless(HAS_TORCH, "PyTorch is not installed")
+
+# A shell starts programs in the background with SIGINT ignored, and programs inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SIDE = 8
 # Images keep their size and their pixels.
