@@ -98,7 +98,7 @@ function(millrace_library name)
                         CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
                         VISIBILITY_INLINES_HIDDEN ON VERSION ${PROJECT_VERSION}
                         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
-                        INSTALL_RPATH "$ORIGIN")
+                        INSTALL_RPATH "$ORIGIN" DEFINE_SYMBOL "")
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS include FILES ${arg_HEADERS})
   millrace_compile_options(${target})
   # Private headers are included with their room.

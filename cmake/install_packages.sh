@@ -23,14 +23,14 @@ packages=(g++ cmake ninja-build pkg-config libtbb-dev liblmdb-dev libhwloc-dev
   libstb-dev)
 # Tests list the project's files by git. Micro-benchmarks compare with OpenCV's resize, tests with
 # Pillow's. Boost.Context runs the threads of GPU kernels as fibres.
-test_packages=(git libgtest-dev libgmock-dev libboost-context-dev libopenmpi-dev openmpi-bin
+test_packages=(git ccache libgtest-dev libgmock-dev libboost-context-dev libopenmpi-dev openmpi-bin
   libbenchmark-dev python3 python3-pil python3-lmdb python3-msgpack python3-protobuf
   libopencv-core-dev libopencv-imgproc-dev)
 # llvm contains the symbolizer, which adds function names to sanitizer reports. tests/numa_vm.sh
 # needs QEMU, busybox and e2fsprogs; cmake/install_cuda.sh needs pip. Libtorch is large, and few
 # users of the tests need what is tested with it: <millrace/torch.h>, examples/resnet18,
 # examples/python and DLPack.
-ci_packages=(ccache clang clang-format clang-tidy lld llvm qemu-system-x86
+ci_packages=(clang clang-format clang-tidy lld llvm qemu-system-x86
   busybox-static e2fsprogs python3-pip dpkg-dev file python3-numpy)
 torch_packages=(libtorch-dev python3-torch python3-torchvision)  # Ubuntu 24.04 lacks them
 
