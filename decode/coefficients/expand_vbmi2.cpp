@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 
+#include "coefficients/dc_places.h"
 #include "jpeg/avx512.h"
 
 namespace millrace::coefficients {
@@ -54,24 +55,6 @@ MILLRACE_VBMI2 inline void store_rows(__m512i rows, std::int16_t* block) {
   _mm_storeu_si128(to + 6 * vectors, _mm512_extracti64x2_epi64(lower, 2));
   _mm_storeu_si128(to + 7 * vectors, _mm512_extracti64x2_epi64(lower, 3));
 }
-
-/// For each DC field: the indices of its first byte and of the three bytes after it, and its first
-/// bit. They depend on the width of a field.
-struct DcPlaces {
-  alignas(32) std::array<std::uint8_t, 4 * tile_blocks> bytes;
-  alignas(32) std::array<std::uint32_t, tile_blocks> bits;
-};
-constexpr auto dc_places = [] {
-  std::array<DcPlaces, max_dc_bits + 1> all{};
-  for (std::size_t width = 0; width < all.size(); ++width)
-    for (std::size_t block = 0; block < tile_blocks; ++block) {
-      for (std::size_t byte = 0; byte < 4; ++byte)
-        all[width].bytes[4 * block + byte] =
-            static_cast<std::uint8_t>((block * width / 8 + byte) % 16);
-      all[width].bits[block] = static_cast<std::uint32_t>(block * width % 8);
-    }
-  return all;
-}();
 
 MILLRACE_VBMI2 inline __m128i dc_of(const TileParts& parts) {
   const DcPlaces& places = dc_places[parts.dc_bits];

@@ -30,9 +30,10 @@ namespace millrace::coefficients {
 namespace {
 
 /// Rows whose coefficients are interleaved to pairs, and the columns in the first and the last half
-/// of eight pairs. With this order of columns, the results of the first pass are the same pairs.
+/// of eight pairs. With this order of columns, the results of the first pass in both halves are the
+/// same pairs.
 constexpr std::array<std::array<std::size_t, 2>, 4> row_pairs = {{{2, 6}, {0, 4}, {7, 1}, {3, 5}}};
-constexpr std::array<std::size_t, 8> column_order = {2, 6, 0, 4, 7, 1, 3, 5};
+constexpr std::array<std::size_t, 8> column_order = {2, 0, 7, 3, 6, 4, 1, 5};
 /// The same if only the lowest 4 x 4 coefficients are nonzero: four pairs of each.
 constexpr std::array<std::array<std::size_t, 2>, 2> corner_pairs = {{{0, 2}, {3, 1}}};
 constexpr std::array<std::size_t, 4> corner_columns = {0, 2, 3, 1};
@@ -202,10 +203,8 @@ HWY_INLINE void transform_corner(const TileBytes& tile, std::size_t block, V16 d
   interleave(D64(), of02, of13);  // pairs (0, 2); (3, 1)
   interleave(D64(), of46, of57);
   constexpr int second = idct::second_shift;
-  V16 columns[8];
-  join<second>(outputs_of_corner<second>(of02, of13), outputs_of_corner<second>(of46, of57),
-               columns);
-  store_samples(columns, samples, stride);
+  store_samples<0>(outputs_of_corner<second>(of02, of13), samples, stride);
+  store_samples<0>(outputs_of_corner<second>(of46, of57), samples + 4 * stride, stride);
 }
 
 /// Puts coefficients of two bytes, times their steps, into the four pairs of vectors of
@@ -235,9 +234,9 @@ HWY_INLINE void transform_whole(const TileBytes& tile, std::size_t block, V16 dc
   };
   // An implicit constructor would be compiled without the instruction set.
   Pairs in[4] = {loaded(0), loaded(1), loaded(2), loaded(3)};
-  static_assert(places_in_pairs[0] == look_up_bytes + 4);
+  static_assert(places_in_pairs[0] == look_up_bytes + 2);
   in[1].lower =
-      hn::Or(in[1].lower, hn::BitCast(D16(), hn::ShiftLeftBytes<8>(hn::BitCast(D8(), dc))));
+      hn::Or(in[1].lower, hn::BitCast(D16(), hn::ShiftLeftBytes<4>(hn::BitCast(D8(), dc))));
   if (has_wide) {
     alignas(64) std::int16_t values[8 * vector_values];
     for (std::size_t n = 0; n < 4; ++n) {
@@ -250,15 +249,22 @@ HWY_INLINE void transform_whole(const TileBytes& tile, std::size_t block, V16 dc
                hn::Load(D16(), values + (2 * n + 1) * vector_values)};
   }
   constexpr int first = idct::first_shift, second = idct::second_shift;
+  const Outputs left = outputs_of_pairs<first>(in[0].lower, in[1].lower, in[2].lower, in[3].lower);
+  const Outputs right = outputs_of_pairs<first>(in[0].upper, in[1].upper, in[2].upper, in[3].upper);
   V16 rows[8];
-  join<first>(outputs_of_pairs<first>(in[0].lower, in[1].lower, in[2].lower, in[3].lower),
-              outputs_of_pairs<first>(in[0].upper, in[1].upper, in[2].upper, in[3].upper), rows);
+  for (std::size_t n = 0; n < 4; ++n) {
+    rows[n] = shifted_pairs<first>(hn::Add(left.even[n], left.odd[n]),
+                                   hn::Add(right.even[n], right.odd[n]));
+    rows[7 - n] = shifted_pairs<first>(hn::Sub(left.even[n], left.odd[n]),
+                                       hn::Sub(right.even[n], right.odd[n]));
+  }
   V16 upper[4], lower[4];
   transpose(rows, upper);
   transpose(rows + 4, lower);
-  join<second>(outputs_of_pairs<second>(upper[0], upper[1], upper[2], upper[3]),
-               outputs_of_pairs<second>(lower[0], lower[1], lower[2], lower[3]), rows);
-  store_samples(rows, samples, stride);
+  store_samples<0>(outputs_of_pairs<second>(upper[0], upper[1], upper[2], upper[3]), samples,
+                   stride);
+  store_samples<0>(outputs_of_pairs<second>(lower[0], lower[1], lower[2], lower[3]),
+                   samples + 4 * stride, stride);
 }
 
 bool transforms() { return true; }

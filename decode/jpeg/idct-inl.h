@@ -83,19 +83,6 @@ HWY_INLINE Outputs outputs_of(V32 even0, V32 even1, V16 of26, V16 of71, V16 of35
 /// Samples have 128 added to the transform's results.
 inline constexpr int sample_centre = 128;
 
-/// Shifts the sums and joins them to eight vectors of 16-bit values.
-template <int shift>
-HWY_INLINE void join(const Outputs& lower, const Outputs& upper, V16 (&rows)[8]) {
-  const auto joined = [](V32 a, V32 b) HWY_ATTR {
-    return hn::ReorderDemote2To(D16(), hn::ShiftRight<shift>(a), hn::ShiftRight<shift>(b));
-  };
-  for (std::size_t n = 0; n < 4; ++n) {
-    rows[n] = joined(hn::Add(lower.even[n], lower.odd[n]), hn::Add(upper.even[n], upper.odd[n]));
-    rows[7 - n] =
-        joined(hn::Sub(lower.even[n], lower.odd[n]), hn::Sub(upper.even[n], upper.odd[n]));
-  }
-}
-
 template <class D>
 HWY_INLINE void interleave(D d, V16& a, V16& b) {
   const auto first = hn::BitCast(d, a);
@@ -104,33 +91,46 @@ HWY_INLINE void interleave(D d, V16& a, V16& b) {
   b = hn::BitCast(D16(), hn::InterleaveUpper(d, first, second));
 }
 
-/// Stores samples, clamped to 0 .. 255. Each vector has one column of every block.
-HWY_INLINE void store_samples(const V16 (&columns)[8], std::uint8_t* samples, std::size_t stride) {
+/// Shifts sums right and joins them to pairs of 16-bit values: (a, b) in each lane. Drops the bits
+/// above these.
+template <int shift>
+HWY_INLINE V16 shifted_pairs(V32 a, V32 b) {
+  V32 upper = b;
+  if constexpr (shift < 16)
+    upper = hn::ShiftLeft<16 - shift>(b);
+  else
+    upper = hn::ShiftRight<shift - 16>(b);
+  return hn::OddEven(hn::BitCast(D16(), upper), hn::BitCast(D16(), hn::ShiftRight<shift>(a)));
+}
+
+/// Makes four rows of samples from the second pass's sums, whose lanes are these rows: shifts them,
+/// adds `centre`, and stores them clamped to 0 .. 255.
+template <int centre>
+HWY_INLINE void store_samples(const Outputs& sums, std::uint8_t* samples, std::size_t stride) {
   const hn::Repartition<std::uint8_t, D16> d8;
-  // Bytes of the columns n and n + 4.
-  V16 bytes[4];
-  for (int n = 0; n < 4; ++n)
-    bytes[n] = hn::BitCast(D16(), narrowed_blocks(d8, columns[n], columns[n + 4]));
-  interleave(d8, bytes[0], bytes[1]);     // columns 0 and 1; 4 and 5
-  interleave(d8, bytes[2], bytes[3]);     // columns 2 and 3; 6 and 7
-  interleave(D16(), bytes[0], bytes[2]);  // columns 0 to 3 of the rows 0 to 3; 4 to 7
-  interleave(D16(), bytes[1], bytes[3]);  // columns 4 to 7
-  interleave(D32(), bytes[0], bytes[1]);  // rows 0 and 1; 2 and 3
-  interleave(D32(), bytes[2], bytes[3]);  // rows 4 and 5; 6 and 7
-  const hn::Half<decltype(d8)> half;
-  for (int n = 0; n < 4; ++n, samples += 2 * stride) {
-    auto both = hn::BitCast(hn::RebindToUnsigned<D64>(), bytes[n]);
-    if constexpr (hn::MaxLanes(D64()) > 2) {
-      // Each 16-byte block has two rows of 8 samples. Moves the first rows of all blocks first.
-      constexpr std::size_t lanes = hn::MaxLanes(D64());
-      alignas(64) std::uint64_t order[lanes];
-      for (std::size_t lane = 0; lane < lanes; ++lane)
-        order[lane] = 2 * lane % lanes + 2 * lane / lanes;
-      both = hn::TableLookupLanes(both, hn::SetTableIndices(hn::RebindToUnsigned<D64>(), order));
-    }
-    hn::StoreU(hn::LowerHalf(half, hn::BitCast(d8, both)), half, samples);
-    hn::StoreU(hn::UpperHalf(half, hn::BitCast(d8, both)), half, samples + stride);
-  }
+  const auto columns = [](V32 a, V32 b) HWY_ATTR {
+    const V16 pairs = shifted_pairs<idct::second_shift>(a, b);
+    return centre == 0 ? pairs : hn::Add(pairs, hn::Set(D16(), centre));
+  };
+  const auto [even, odd] = sums;
+  const V16 of01 = columns(hn::Add(even[0], odd[0]), hn::Add(even[1], odd[1]));
+  const V16 of23 = columns(hn::Add(even[2], odd[2]), hn::Add(even[3], odd[3]));
+  const V16 of45 = columns(hn::Sub(even[3], odd[3]), hn::Sub(even[2], odd[2]));
+  const V16 of67 = columns(hn::Sub(even[1], odd[1]), hn::Sub(even[0], odd[0]));
+  V16 first = hn::BitCast(D16(), narrowed_blocks(d8, of01, of45));
+  V16 second = hn::BitCast(D16(), narrowed_blocks(d8, of23, of67));
+  interleave(D16(), first, second);  // columns 0 to 3 of all rows; 4 to 7
+  interleave(D32(), first, second);  // rows 0 and 1; 2 and 3
+  const hn::RebindToUnsigned<D64> d64;
+  const auto store_two = [&](auto rows, std::uint8_t* to) HWY_ATTR {
+    const hn::Half<decltype(d8)> half;
+    hn::StoreU(hn::LowerHalf(half, hn::BitCast(d8, rows)), half, to);
+    hn::StoreU(hn::UpperHalf(half, hn::BitCast(d8, rows)), half, to + 2 * stride);
+  };
+  const auto of_01 = hn::BitCast(d64, first);
+  const auto of_23 = hn::BitCast(d64, second);
+  store_two(hn::ConcatEven(d64, of_23, of_01), samples);          // rows 0 and 2
+  store_two(hn::ConcatOdd(d64, of_23, of_01), samples + stride);  // rows 1 and 3
 }
 
 /// Stores the samples of blocks that have only a DC coefficient. All samples of such a block are

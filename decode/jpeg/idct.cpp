@@ -44,21 +44,38 @@ HWY_INLINE V32 scaled(V16 pairs) {
   return hn::ShiftRight<16 - idct::scale_bits>(hn::BitCast(D32(), pairs));
 }
 
-/// One pass over the rows. The sum and the difference of rows 0 and 4 wrap around at 16 bits.
+/// The sums of a pass over the rows, for the lower and the upper lanes of each block.
+struct PassSums {
+  Outputs lower, upper;
+};
+
+/// The sum and the difference of rows 0 and 4 wrap around at 16 bits.
 template <int shift>
-HWY_INLINE void pass(V16 (&rows)[8]) {
+HWY_INLINE PassSums sums_of(const V16 (&rows)[8]) {
   const Pairs sum = pairs_of(hn::Zero(D16()), hn::Add(rows[0], rows[4]));
   const Pairs difference = pairs_of(hn::Zero(D16()), hn::Sub(rows[0], rows[4]));
   const Pairs of26 = pairs_of(rows[2], rows[6]);
   const Pairs of71 = pairs_of(rows[7], rows[1]);
   const Pairs of35 = pairs_of(rows[3], rows[5]);
   const V32 round = hn::Set(D32(), 1 << (shift - 1));
-  join<shift>(
-      outputs_of(hn::Add(scaled(sum.lower), round), hn::Add(scaled(difference.lower), round),
-                 of26.lower, of71.lower, of35.lower),
-      outputs_of(hn::Add(scaled(sum.upper), round), hn::Add(scaled(difference.upper), round),
-                 of26.upper, of71.upper, of35.upper),
-      rows);
+  return {outputs_of(hn::Add(scaled(sum.lower), round), hn::Add(scaled(difference.lower), round),
+                     of26.lower, of71.lower, of35.lower),
+          outputs_of(hn::Add(scaled(sum.upper), round), hn::Add(scaled(difference.upper), round),
+                     of26.upper, of71.upper, of35.upper)};
+}
+
+/// Shifts the first pass's sums, and joins them to eight rows of values clamped to 16 bits.
+HWY_INLINE void join(const PassSums& sums, V16 (&rows)[8]) {
+  const auto& [lower, upper] = sums;
+  const auto joined = [](V32 a, V32 b) HWY_ATTR {
+    constexpr int shift = idct::first_shift;
+    return hn::ReorderDemote2To(D16(), hn::ShiftRight<shift>(a), hn::ShiftRight<shift>(b));
+  };
+  for (std::size_t n = 0; n < 4; ++n) {
+    rows[n] = joined(hn::Add(lower.even[n], lower.odd[n]), hn::Add(upper.even[n], upper.odd[n]));
+    rows[7 - n] =
+        joined(hn::Sub(lower.even[n], lower.odd[n]), hn::Sub(upper.even[n], upper.odd[n]));
+  }
 }
 
 /// Transposes each block.
@@ -99,11 +116,11 @@ void transform(const BlockGroup& group, const StepsOfGroup& steps, std::uint8_t*
       store_flat(rows[0], samples + at, stride);
       continue;
     }
-    pass<idct::first_shift>(rows);
+    join(sums_of<idct::first_shift>(rows), rows);
     transpose(rows);
-    pass<idct::second_shift>(rows);
-    for (V16& row : rows) row = hn::Add(row, hn::Set(d16, sample_centre));
-    store_samples(rows, samples + at, stride);
+    const PassSums sums = sums_of<idct::second_shift>(rows);
+    store_samples<sample_centre>(sums.lower, samples + at, stride);
+    store_samples<sample_centre>(sums.upper, samples + at + 4 * stride, stride);
   }
 }
 
