@@ -102,11 +102,12 @@ HWY_INLINE V16 pair_of_weights(std::int32_t weights) {
 struct Sums {
   V32 high, high_other, low, low_other;
 
-  // Explicit, since an implicit constructor would be compiled without the instruction set.
+  // Explicit, since an implicit constructor would be compiled without the instruction set. `low`
+  // begins with the half that rounds.
   HWY_INLINE Sums()
       : high(hn::Zero(D32())),
         high_other(hn::Zero(D32())),
-        low(hn::Zero(D32())),
+        low(hn::Set(D32(), 1 << (ResampleAxis::precision_bits - 1))),
         low_other(hn::Zero(D32())) {}
   HWY_INLINE void add(V16 values, V16 high_weights, V16 low_weights) {
     high = hn::ReorderWidenMulAccumulate(D32(), values, high_weights, high, high_other);
@@ -115,8 +116,7 @@ struct Sums {
   HWY_INLINE V32 value() const {
     const V32 sum = hn::Add(hn::RearrangeToOddPlusEven(low, low_other),
                             hn::ShiftLeft<11>(hn::RearrangeToOddPlusEven(high, high_other)));
-    const V32 half = hn::Set(D32(), 1 << (ResampleAxis::precision_bits - 1));  // for rounding
-    return hn::ShiftRight<ResampleAxis::precision_bits>(hn::Add(sum, half));
+    return hn::ShiftRight<ResampleAxis::precision_bits>(sum);
   }
 };
 
@@ -244,8 +244,8 @@ void make_pixels_of_rows(const PackedAxis& axis, const std::uint8_t* const* rows
 HWY_INLINE V8 sum_column(const std::int32_t* weights, int pairs, const std::uint8_t* const* rows,
                          std::size_t offset) {
   Sums sums[4];
-  const V8 zero = hn::Zero(D8());
-  for (int pair = 0; pair < pairs; ++pair) {
+  const auto add = [&](int pair) HWY_ATTR {
+    const V8 zero = hn::Zero(D8());
     const V8 upper = hn::LoadU(D8(), rows[2 * pair] + offset);
     const V8 lower = hn::LoadU(D8(), rows[2 * pair + 1] + offset);
     const V16 high = pair_of_weights(weights[2 * pair]);
@@ -256,7 +256,9 @@ HWY_INLINE V8 sum_column(const std::int32_t* weights, int pairs, const std::uint
     sums[1].add(hn::BitCast(D16(), hn::InterleaveUpper(D8(), left, zero)), high, low);
     sums[2].add(hn::BitCast(D16(), hn::InterleaveLower(D8(), right, zero)), high, low);
     sums[3].add(hn::BitCast(D16(), hn::InterleaveUpper(D8(), right, zero)), high, low);
-  }
+  };
+  add(0);  // outside the loop, since adding to zero takes no instruction
+  for (int pair = 1; pair < pairs; ++pair) add(pair);
   return bytes_of(sums[0].value(), sums[1].value(), sums[2].value(), sums[3].value());
 }
 
