@@ -3,7 +3,7 @@
 // Damaged JPEGs and seek indices. Whatever the bytes are, the kernels read and write only the
 // sample's own memory, and mark the sample or make the image that the CPU makes. The sample's
 // packed crop and scratch are allocations of their exact size, so that the address sanitizer checks
-// every access. `MILLRACE_DAMAGED_CROPS` sets the number of crops.
+// every access. `MILLRACE_DAMAGED_CROPS` and `MILLRACE_DAMAGED_SEED` set their number and seed.
 #include <gmock/gmock.h>
 #include <xxhash.h>
 
@@ -68,6 +68,11 @@ std::vector<IndexedJpeg> indexed_jpegs() {
 
 class ScanDamage : public testing::CropKernelTest {
  protected:
+  ScanDamage() {
+    if (const char* const seed = std::getenv("MILLRACE_DAMAGED_SEED"))
+      random_ = Random(std::strtoull(seed, nullptr, 10), 0);
+  }
+
   std::size_t below(std::size_t count) { return static_cast<std::size_t>(random_.below(count)); }
   bool one_of(std::uint64_t count) { return random_.below(count) == 0; }
 
