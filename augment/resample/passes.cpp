@@ -257,7 +257,7 @@ HWY_INLINE V8 sum_column(const std::int32_t* weights, int pairs, const std::uint
     sums[2].add(hn::BitCast(D16(), hn::InterleaveLower(D8(), right, zero)), high, low);
     sums[3].add(hn::BitCast(D16(), hn::InterleaveUpper(D8(), right, zero)), high, low);
   };
-  add(0);  // outside the loop, since adding to zero takes no instruction
+  add(0);  // outside the loop: the compiler leaves out what is added to zero
   for (int pair = 1; pair < pairs; ++pair) add(pair);
   return bytes_of(sums[0].value(), sums[1].value(), sums[2].value(), sums[3].value());
 }

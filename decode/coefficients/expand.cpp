@@ -87,8 +87,8 @@ struct SetBits {
   }
 };
 
-/// For each byte of a block: the index, in the counts of a mask's bytes, of the count of the bits
-/// before the byte in its 16 bits.
+/// For each byte of a block: the byte of its mask whose bits come before it in its piece. Bytes in
+/// the first half of a piece have none.
 alignas(64) constexpr auto counts_before = [] {
   std::array<std::uint8_t, block_values> places{};
   for (std::size_t n = 0; n < places.size(); ++n)
@@ -204,6 +204,7 @@ HWY_INLINE std::size_t wide_escapes(const std::uint8_t* escapes, const std::uint
   return wide;
 }
 
+/// Unpacks the DC coefficients of the tile's blocks.
 HWY_INLINE void take_dc(const TileParts& parts, std::int16_t* dc) {
   const hn::CappedTag<std::uint32_t, tile_blocks> d32;
   const hn::RebindToSigned<decltype(d32)> signed32;

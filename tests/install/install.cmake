@@ -1,9 +1,9 @@
 # Installs the build in BUILD_DIR below WORK_DIR, then builds the consumer project and the examples
 # in SOURCE_DIR against it and runs both.
 #   cmake -DBUILD_DIR=... -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -P install.cmake
-# With -DSHARED=ON (and -DCUDA=ON or OFF) it builds shared libraries itself, beside BUILD_DIR, and
-# leaves out the examples. With -DCACHED=ON it compiles like BUILD_DIR, so that the compiler cache
-# has most of the objects.
+# With -DSHARED=ON (and -DCUDA=ON or OFF) it builds shared libraries itself instead of using
+# BUILD_DIR, and leaves out the examples. With -DCACHED=ON it builds them beside BUILD_DIR with the
+# same options, so that the compiler cache has most of the objects.
 
 function(run)
   list(JOIN ARGV " " line)
@@ -25,14 +25,16 @@ set(quick_build -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=)
 file(REMOVE_RECURSE ${WORK_DIR})
 if(SHARED)
   set(options ${quick_build} -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=48)
+  set(shared_dir ${WORK_DIR}/build)
   if(CACHED)
     file(STRINGS ${BUILD_DIR}/CMakeCache.txt options
          REGEX "^(CMAKE_(BUILD_TYPE|CXX_FLAGS|UNITY_BUILD)[A-Z_]*|MILLRACE_WERROR):")
     list(TRANSFORM options PREPEND -D)
+    # The cache knows paths relative to the build folder, so both folders have the same depth.
+    set(shared_dir ${BUILD_DIR}_shared)
+    file(REMOVE_RECURSE ${shared_dir})
   endif()
-  # The cache knows paths relative to the build folder, so both folders have the same depth.
-  set(BUILD_DIR ${BUILD_DIR}_shared)
-  file(REMOVE_RECURSE ${BUILD_DIR})
+  set(BUILD_DIR ${shared_dir})
   run(${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${BUILD_DIR} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
       ${options} -DBUILD_SHARED_LIBS=ON -DCMAKE_CUDA_ARCHITECTURES=80-real
       -DMILLRACE_CUDA=${CUDA} -DMILLRACE_BENCH=ON -DMILLRACE_EXAMPLES=OFF -DMILLRACE_TESTS=OFF)
