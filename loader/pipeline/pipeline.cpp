@@ -61,10 +61,9 @@ std::shared_ptr<Engine> Pipeline::engine() const {
   if (engine_ == nullptr)
     throw Error(ErrorCode::invalid_argument, "a pipeline that was moved from was used");
   if (!engine_->is_owner_process())
-    throw Error(
-        ErrorCode::invalid_argument,
-        "a pipeline was used in a child process, which does not have its threads; make one in "
-        "the child");
+    throw Error(ErrorCode::invalid_argument,
+                "the pipeline was made before fork(), whose child does not have its threads; make "
+                "a pipeline in the child");
   return engine_;
 }
 

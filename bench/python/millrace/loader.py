@@ -8,7 +8,6 @@ import contextlib
 import gc
 import json
 import math
-import os
 import time
 import weakref
 from collections.abc import Iterator, Mapping
@@ -116,7 +115,6 @@ class Loader(Workload):
         setup = self._setup(self.dataset, state)
         pipeline = Pipeline()
         pipeline.run = Run(self._gpu)
-        self._process = os.getpid()
         try:
             pipeline.handle = new_handle("pipeline_create", byref(setup))
         except Error as error:
@@ -124,13 +122,7 @@ class Loader(Workload):
         return pipeline
 
     def _running(self) -> Pipeline:
-        """Returns the run. Raises `Error` after `close` and in a child of fork."""
-        if self._process != os.getpid():
-            raise Error(
-                "stopped",
-                "this loader was made before fork(), whose child does not have its threads; make a "
-                "loader in the child",
-            )
+        """Returns the run. Raises `Error` after `close`."""
         if self._pipeline is None:
             raise Error("stopped", "the loader is closed")
         return self._pipeline
@@ -183,7 +175,8 @@ class Loader(Workload):
         return self._handed_out(batch)
 
     def _handed_out(self, batch: Batch) -> Batch:
-        batch.know_names()
+        if not batch._run.names:
+            batch.know_names()
         self._epoch = batch.describe().epoch
         return batch
 

@@ -98,7 +98,7 @@ class LifetimeTest(unittest.TestCase):
             try:
                 next(train)
             except millrace.Error as error:
-                status = 2 if "made before fork()" in str(error) else 3
+                status = 2 if "pipeline was made before fork()" in str(error) else 3
             del train
             if labels(next(loader())) != [0, 1, 2, 3]:
                 status = 4
