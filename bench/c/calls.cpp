@@ -98,15 +98,15 @@ void throw_argument(const std::string& message) {
 
 std::size_t checked_struct_bytes(const void* from, std::size_t bytes, std::size_t oldest,
                                  std::size_t known, const char* name) {
-  const std::string what = std::string(name) + "->struct_bytes is " + std::to_string(bytes);
+  const auto fail = [&](const std::string& why) {
+    throw_argument(std::string(name) + "->struct_bytes is " + std::to_string(bytes) + why);
+  };
   if (bytes < oldest || bytes > 16 * known)
-    throw_argument(what + ", must be the size of the struct, which is " + std::to_string(known) +
-                   " here");
+    fail(", must be the size of the struct, which is " + std::to_string(known) + " here");
   if (bytes <= known) return bytes;
   const auto* const unknown = static_cast<const unsigned char*>(from) + known;
   if (std::any_of(unknown, unknown + (bytes - known), [](unsigned char byte) { return byte != 0; }))
-    throw_argument(what + ", and members are set that this millrace, " MILLRACE_VERSION
-                          ", does not know");
+    fail(", and members are set that this millrace, " MILLRACE_VERSION ", does not know");
   return known;
 }
 

@@ -44,17 +44,15 @@ std::uintptr_t put_object(std::shared_ptr<const void> object, const char* kind) 
 }
 
 std::shared_ptr<const void> get_object(std::uintptr_t handle, const char* kind) {
-  const std::string name = kind;
-  if (handle == 0) throw Error(ErrorCode::invalid_argument, "the " + name + " is null");
+  const auto fail = [&](const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, std::string("the ") + kind + why);
+  };
+  if (handle == 0) fail(" is null");
   HandleTable& all = table();
   const std::lock_guard lock(all.mutex);
   const auto found = all.entries.find(handle);
-  if (found == all.entries.end())
-    throw Error(ErrorCode::invalid_argument,
-                "the " + name + " is not a handle, or was freed: " + std::to_string(handle));
-  if (found->second.kind != kind)
-    throw Error(ErrorCode::invalid_argument,
-                "the " + name + " is the handle of a " + found->second.kind);
+  if (found == all.entries.end()) fail(" is not a handle, or was freed: " + std::to_string(handle));
+  if (found->second.kind != kind) fail(std::string(" is the handle of a ") + found->second.kind);
   return found->second.object;
 }
 

@@ -10,9 +10,9 @@ from ctypes import byref, c_void_p
 from typing import Any, NamedTuple
 
 from . import dlpack, streams, structs
-from .library import FUNCTIONS, call, failure, json_of, last
+from .library import FUNCTIONS, call, failure, json_of, last, new_handle, unchecked
 
-_batch_field = FUNCTIONS["batch_field"]
+_describe = unchecked("batch_describe")
 
 
 class Layout(NamedTuple):
@@ -75,19 +75,13 @@ class Field:
         self._batch = batch
         self._name = name
 
-    def _managed(self) -> int:
-        tensor = c_void_p()
-        if _batch_field(self._batch._handle, self._name, byref(tensor), last.reference):
-            raise failure()
-        return tensor.value or 0
-
     def _facts(self) -> Layout:
         facts = self._batch.describe()
         key = (facts.slot, facts.size, self._name)
         layouts = self._batch._run.layouts
         layout = layouts.get(key)
         if layout is None:
-            address = self._managed()
+            address = new_handle("batch_field", self._batch._handle, self._name)
             layout = layouts[key] = layout_of(address)
             dlpack.delete(address)
         return layout
@@ -125,13 +119,7 @@ class Field:
             stream = streams.current_of_torch(gpu)
             if stream != batch._stream:
                 self._use_on(stream)
-        managed = self._managed()
-        try:
-            # PyTorch takes the tensor at once, so the capsule needs no destructor.
-            return torch.from_dlpack(dlpack.new_capsule(managed, dlpack.NAME, None))
-        except BaseException:
-            dlpack.delete(managed)
-            raise
+        return torch.from_dlpack(dlpack.capsule(batch._handle, self._name, False))
 
     def numpy(self) -> Any:
         """Returns a `numpy.ndarray` over the same memory. bfloat16 needs the package ml_dtypes.
@@ -184,11 +172,8 @@ class Field:
             raise BufferError(f"the field {self.name} is on {self.__dlpack_device__()}")
         if self._batch._run.gpu is not None and stream != -1:
             self._use_on(1 if stream is None else int(stream))
-        if max_version is None or max_version[0] < 1:
-            return dlpack.capsule(self._managed(), versioned=False)
-        tensor = c_void_p()
-        call("batch_field_versioned", self._batch._handle, self._name, 0, byref(tensor))
-        return dlpack.capsule(tensor.value or 0, versioned=True)
+        versioned = max_version is not None and max_version[0] >= 1
+        return dlpack.capsule(self._batch._handle, self._name, versioned)
 
     def _use_on(self, stream: int) -> None:
         """Makes another stream wait for the data. The memory is reused after that stream's work."""
@@ -252,14 +237,14 @@ class Batch(Mapping[str, Field]):
         return list(json_of("batch_fields", self._handle))
 
     def know_names(self) -> None:
-        """Fills the run's names of fields, if this is the first batch."""
-        if not self._run.names:
-            self._run.names.update((name, name.encode()) for name in self.names())
+        """Fills the run's names of fields."""
+        self._run.names.update((name, name.encode()) for name in self.names())
 
     def describe(self) -> structs.BatchFacts:
         if self._facts is None:
-            facts = structs.BatchFacts()
-            call("batch_describe", self._handle, byref(facts))
+            facts = structs.BatchFacts(structs.BATCH_FACTS_BYTES)
+            if _describe(self._handle, byref(facts), last.reference):
+                raise failure()
             self._facts = facts
         return self._facts
 

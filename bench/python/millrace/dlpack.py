@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
+from ctypes import POINTER, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 from typing import Any
 
-from .library import LIBRARY
+from .library import failure, last, unchecked
 
 CPU, CUDA = 1, 2
 DTYPES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
@@ -35,19 +35,7 @@ class Managed(ctypes.Structure):
     _fields_ = [("tensor", Tensor), ("context", c_void_p), ("deleter", Deleter)]
 
 
-NAME, NAME_OF_VERSIONED = b"dltensor", b"dltensor_versioned"
-
-
-def of_python(name: str, result: Any, *arguments: Any) -> Any:
-    """Returns a separate object for a function of Python's C interface. Other packages may declare
-    the one in `ctypes.pythonapi`."""
-    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
-
-
-new_capsule = of_python("PyCapsule_New", ctypes.py_object, c_void_p, c_char_p, c_void_p)
-# A destructor in Python would lose the exception of a consumer that refuses the tensor: ctypes
-# clears an exception that is pending when it calls Python code.
-FREE_UNUSED = ctypes.cast(LIBRARY.millrace_capsule_free, c_void_p)
+_batch_capsule = unchecked("batch_capsule", ctypes.py_object, with_gil=True)
 
 
 def delete(address: int) -> None:
@@ -55,6 +43,9 @@ def delete(address: int) -> None:
     Managed.from_address(address).deleter(address)
 
 
-def capsule(address: int, versioned: bool) -> Any:
-    """Makes a capsule that owns the tensor until a consumer takes it."""
-    return new_capsule(address, NAME_OF_VERSIONED if versioned else NAME, FREE_UNUSED)
+def capsule(batch: c_void_p, field: bytes, versioned: bool) -> Any:
+    """Makes a capsule that owns the field's tensor until a consumer takes it."""
+    try:
+        return _batch_capsule(batch, field, versioned, last.reference)
+    except ValueError:  # the C library's
+        raise failure() from None

@@ -170,6 +170,16 @@ LIBRARY = load()
 FUNCTIONS = declared(LIBRARY)
 
 
+def unchecked(name: str, result: Any = c_int32, with_gil: bool = False) -> Any:
+    """Returns a function whose arguments are not checked, for calls in each batch: the check takes
+    longer than such a call. Arguments must be bytes or objects of ctypes, for pointers, or small
+    integers."""
+    kind = ctypes.PyDLL if with_gil else ctypes.CDLL
+    function = kind(LIBRARY._name, handle=LIBRARY._handle)["millrace_" + name]
+    function.restype = result
+    return function
+
+
 class ErrorOfThread(threading.local):
     """The error struct that all calls of one thread fill."""
 

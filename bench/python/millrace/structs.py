@@ -217,7 +217,7 @@ class PipelineSetup(SizedStruct):
     ]
 
 
-class BatchFacts(SizedStruct):
+class BatchFacts(ctypes.Structure):  # not a SizedStruct, for each batch's speed
     _fields_ = [
         ("struct_bytes", c_size_t),
         ("size", c_uint64),
@@ -230,6 +230,8 @@ class BatchFacts(SizedStruct):
         ("reserved", c_int32),
     ]
 
+
+BATCH_FACTS_BYTES = ctypes.sizeof(BatchFacts)
 
 Step = ctypes.CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, POINTER(ErrorStruct))
 Interrupted = ctypes.CFUNCTYPE(c_int32, c_void_p)

@@ -170,6 +170,8 @@ TEST(CMisuse, CallsOfABatchAreChecked) {
   EXPECT_EQ(millrace_batch_field(batch, "image", &tensor, &run.error), MILLRACE_NOT_FOUND);
   EXPECT_THAT(run.error.message, HasSubstr("label"));
   EXPECT_EQ(tensor, nullptr);
+  EXPECT_EQ(millrace_batch_capsule(batch, "label", 0, &run.error), nullptr);
+  EXPECT_STREQ(run.error.message, "this process has no Python interpreter");
   millrace_batch_free(batch);
   EXPECT_EQ(millrace_batch_field(batch, "label", &tensor, &run.error), MILLRACE_INVALID_ARGUMENT);
 }

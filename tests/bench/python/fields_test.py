@@ -28,8 +28,14 @@ def of_all_types():
     return next(loader(Images(2), transform, batch_size=2))
 
 
-is_capsule = dlpack.of_python("PyCapsule_IsValid", c_int, c_void_p, c_char_p)
-pointer_of = dlpack.of_python("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
+def of_python(name, result, *arguments):
+    """A separate object for a function of Python's C interface. Other packages may declare the one
+    in `ctypes.pythonapi`."""
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+is_capsule = of_python("PyCapsule_IsValid", c_int, c_void_p, c_char_p)
+pointer_of = of_python("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
 
 
 class Versioned(ctypes.Structure):
@@ -129,6 +135,14 @@ class FieldTest(unittest.TestCase):
             field.__dlpack__(copy=True)
         with self.assertRaises(BufferError):
             field.__dlpack__(dl_device=(2, 0))
+
+    def test_a_capsule_that_cannot_be_made_is_an_error(self):
+        batch = next(loader())
+        for versioned in (False, True):
+            with self.assertRaisesRegex(millrace.Error, "label"):
+                dlpack.capsule(batch._handle, b"no such field", versioned)
+            with self.assertRaisesRegex(millrace.Error, "the batch is null"):
+                dlpack.capsule(ctypes.c_void_p(), b"label", versioned)
 
 
 @unittest.mock.patch("millrace.loader.WAIT", 0.02)  # for the tests' speed

@@ -376,10 +376,10 @@ MILLRACE_C_API millrace_status millrace_batch_field(const millrace_batch* batch,
 MILLRACE_C_API millrace_status
 millrace_batch_field_versioned(const millrace_batch* batch, const char* name, int32_t read_only,
                                struct DLManagedTensorVersioned** tensor, millrace_error* error);
-/* Destructor of a Python capsule named "dltensor" or "dltensor_versioned", which holds a tensor
- * of a function above. Calls the tensor's deleter unless a consumer has renamed the capsule. Keeps
- * a pending exception. The caller must hold the GIL. Does nothing in a process without Python. */
-MILLRACE_C_API void millrace_capsule_free(void* capsule);
+/* Returns the same field as a new Python capsule, of a DLPack 1.0 tensor if `versioned` is not 0.
+ * After an error returns null and sets an exception. The caller must hold the GIL. */
+MILLRACE_C_API void* millrace_batch_capsule(const millrace_batch* batch, const char* name,
+                                            int32_t versioned, millrace_error* error);
 /* Returns the names of the batch's fields, in order, as a JSON list of texts. */
 MILLRACE_C_API millrace_status millrace_batch_fields(const millrace_batch* batch, char** json,
                                                      millrace_error* error);
