@@ -84,6 +84,8 @@ class RecordReader {
                                                      std::uint32_t* ends) const;
   /// Prefetches the tiles of blocks into the processor's cache.
   void prefetch(int component, int row, int first, int count) const;
+  /// Prefetches the ends of a row's first tiles. The row must lie in the image.
+  void prefetch_ends(int component, int row) const;
 
   /// Returns the parts of the original file.
   const FileParts& file() const { return file_; }
@@ -104,6 +106,8 @@ class RecordReader {
     }
   };
 
+  /// Returns a row's entry in the table of rows.
+  const std::uint8_t* entry_of(int component, int row) const;
   std::optional<Row> row_of(int component, int row) const;
   template <typename Expand>
   bool expand_tile_of(const Row& row, std::size_t tile, const Expand& expand);

@@ -89,11 +89,14 @@ bool RecordReader::has_right_checksum() const {
   return XXH3_64bits(bytes_.data(), end) == load<std::uint64_t>(bytes_.data() + end);
 }
 
+const std::uint8_t* RecordReader::entry_of(int component, int row) const {
+  const std::size_t first = first_rows_[static_cast<std::size_t>(component)];
+  return row_table_ + (first + static_cast<std::size_t>(row)) * sizeof(std::uint32_t);
+}
+
 /// Returns a row of blocks; nullopt if it does not lie in the record.
 std::optional<RecordReader::Row> RecordReader::row_of(int component, int row) const {
-  const auto number = static_cast<std::size_t>(component);
-  const std::uint8_t* const entry =
-      row_table_ + (first_rows_[number] + static_cast<std::size_t>(row)) * sizeof(std::uint32_t);
+  const std::uint8_t* const entry = entry_of(component, row);
   const std::size_t begin = load<std::uint32_t>(entry);
   const std::size_t end = load<std::uint32_t>(entry + sizeof(std::uint32_t));
   // The table's ends are checked; the entries between them are not.
@@ -101,7 +104,7 @@ std::optional<RecordReader::Row> RecordReader::row_of(int component, int row) co
   if (begin > end || end > rows_end) return {};
   Row found{.bytes = bytes_.subspan(begin, end - begin),
             .entry_bytes = end - begin > longest_short_row ? 4U : 2U,
-            .tiles = tiles_[number]};
+            .tiles = tiles_[static_cast<std::size_t>(component)]};
   if (found.bytes.size() < found.tiles * (found.entry_bytes + fixed_tile_bytes)) return {};
   if (found.end_of(found.tiles - 1) != found.bytes.size()) return {};
   return found;
@@ -210,6 +213,11 @@ void RecordReader::prefetch(int component, int row, int first, int count) const 
   constexpr std::size_t line_bytes = 64;
   for (std::size_t at = begin; at < std::min(end, found->bytes.size()); at += line_bytes)
     __builtin_prefetch(found->bytes.data() + at);
+}
+
+void RecordReader::prefetch_ends(int component, int row) const {
+  const std::size_t begin = load<std::uint32_t>(entry_of(component, row));
+  __builtin_prefetch(bytes_.data() + std::min(begin, bytes_.size()));
 }
 
 }  // namespace millrace::coefficients
