@@ -8,6 +8,7 @@
 #include <new>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "command/console/command.h"
@@ -28,13 +29,24 @@ std::string usage_text(const CLI::App& main, const CLI::Error& error) {
                      arguments.size() == 1 ? " was" : "s were", fmt::join(arguments, " "));
 }
 
-/// Returns the message for an unknown command; empty if `word` is a command.
-std::string unknown_command(const CLI::App& app, const std::string& word) {
+struct NamedCommand {
+  std::string_view name;
+  millrace::cli::Command (*add)(CLI::App& millrace);
+};
+/// All commands, in the order of the help.
+constexpr NamedCommand all_commands[] = {
+    {"pack", &millrace::cli::add_pack},         {"recode", &millrace::cli::add_recode},
+    {"index", &millrace::cli::add_index},       {"inspect", &millrace::cli::add_inspect},
+    {"verify", &millrace::cli::add_verify},     {"recipe", &millrace::cli::add_recipe_command},
+    {"decode", &millrace::cli::add_decode},     {"view", &millrace::cli::add_view},
+    {"bench", &millrace::cli::add_bench},       {"tune", &millrace::cli::add_tune},
+    {"diagnose", &millrace::cli::add_diagnose}, {"topology", &millrace::cli::add_topology}};
+
+/// Returns the message for an unknown command.
+std::string unknown_command(const std::string& word) {
   std::string names;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    if (command->get_name() == word) return {};
-    names += (names.empty() ? "" : ", ") + command->get_name();
-  }
+  for (const NamedCommand& command : all_commands)
+    names += (names.empty() ? "" : ", ") + std::string(command.name);
   return fmt::format("millrace: unknown command '{}'; commands are: {}\nSee millrace --help.\n",
                      millrace::cli::printable(millrace::cut(word, 100)), names);
 }
@@ -57,26 +69,17 @@ int run(int argc, char** argv) {
                        command);
   });
 
-  std::vector<millrace::cli::Command> commands;
-  commands.push_back(millrace::cli::add_pack(app));
-  commands.push_back(millrace::cli::add_recode(app));
-  commands.push_back(millrace::cli::add_index(app));
-  commands.push_back(millrace::cli::add_inspect(app));
-  commands.push_back(millrace::cli::add_verify(app));
-  commands.push_back(millrace::cli::add_recipe_command(app));
-  commands.push_back(millrace::cli::add_decode(app));
-  commands.push_back(millrace::cli::add_view(app));
-  commands.push_back(millrace::cli::add_bench(app));
-  commands.push_back(millrace::cli::add_tune(app));
-  commands.push_back(millrace::cli::add_diagnose(app));
-  commands.push_back(millrace::cli::add_topology(app));
-
+  // Adding a command's options takes longer than parsing them, so the other commands are left out.
   const std::string first = argc > 1 ? argv[1] : "-";
-  if (const std::string unknown = unknown_command(app, first);
-      !first.starts_with('-') && !unknown.empty()) {
-    millrace::cli::print_error_text(unknown);
+  std::vector<millrace::cli::Command> commands;
+  for (const auto& [name, add] : all_commands)
+    if (name == first) commands.push_back(add(app));
+  if (commands.empty() && !first.starts_with('-')) {
+    millrace::cli::print_error_text(unknown_command(first));
     return usage_error;
   }
+  if (commands.empty())
+    for (const auto& [name, add] : all_commands) commands.push_back(add(app));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
