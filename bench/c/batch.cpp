@@ -14,7 +14,7 @@ namespace {
 /// Returns a share of the handle's batch for the calling thread.
 Batch share_of(const millrace_batch* handle) {
   const auto held = get(handle);
-  const std::lock_guard lock(held->mutex);
+  const auto lock = held->lock();
   return held->batch;
 }
 
@@ -78,7 +78,7 @@ millrace_status millrace_batch_record_stream(const millrace_batch* batch, uintpt
                                              millrace_error* error) {
   return guarded(error, [&] {
     const auto held = get(batch);
-    const std::lock_guard lock(held->mutex);
+    const auto lock = held->lock();
     if (held->streams.contains(stream)) return;
     const auto on = stream_of(held->batch.device(), stream);
     if (on == nullptr) throw_argument("the stream is 0, the host");

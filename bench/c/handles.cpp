@@ -18,6 +18,7 @@ struct HandleTable {
   std::mutex mutex;
   std::unordered_map<std::uintptr_t, Entry> entries;
   std::uintptr_t next = 1;
+  unsigned forks = 0;
 };
 
 /// The process's only handle table. C passes a number, so its object must be found through a global
@@ -28,13 +29,18 @@ HandleTable& table() {
     // Holds the mutex during fork(). Otherwise a child could inherit it locked by a thread that
     // does not exist in the child.
     pthread_atfork([] { table().mutex.lock(); }, [] { table().mutex.unlock(); },
-                   [] { table().mutex.unlock(); });
+                   [] {
+                     ++table().forks;
+                     table().mutex.unlock();
+                   });
     return new HandleTable;
   }();
   return *the_table;
 }
 
 }  // namespace
+
+unsigned forks() { return table().forks; }
 
 std::uintptr_t put_object(std::shared_ptr<const void> object, const char* kind) {
   HandleTable& all = table();

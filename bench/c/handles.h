@@ -18,15 +18,20 @@
 
 namespace millrace::c {
 
-/// A pipeline and the device of its streams.
-struct HeldPipeline {
-  Pipeline pipeline;
-  DeviceId device;
-};
+/// Returns the number of fork() calls between the process that made the first handle and this one.
+unsigned forks();
 
 /// A batch and its mutex: a handle may be used by several threads at once, a `Batch` object may
 /// not.
 struct HeldBatch {
+  /// Locks the mutex. In a child of fork() it is left unlocked: a thread that does not exist there
+  /// may have locked it.
+  std::unique_lock<std::mutex> lock() {
+    return forks() == forks_before ? std::unique_lock(mutex)
+                                   : std::unique_lock(mutex, std::defer_lock);
+  }
+
+  unsigned forks_before = forks();
   std::mutex mutex;
   Batch batch;
   /// Streams that use the batch, by number. Each is recorded once.
@@ -63,7 +68,7 @@ struct Held<millrace_batch_transform> {
 };
 template <>
 struct Held<millrace_pipeline> {
-  using Type = HeldPipeline;
+  using Type = Pipeline;
   static constexpr char name[] = "pipeline";
 };
 template <>

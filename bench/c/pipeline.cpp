@@ -98,11 +98,9 @@ millrace_status millrace_pipeline_create(const millrace_pipeline_setup* setup,
     millrace_pipeline*& handle = result_at(pipeline, "pipeline");
     PipelineParts parts = parts_of(setup);
     if (parts.dataset == nullptr) throw_argument("the argument setup->dataset is null");
-    const millrace::DeviceId device = parts.device->id();
-    handle = put<millrace_pipeline>(std::make_shared<HeldPipeline>(
-        HeldPipeline{millrace::Pipeline(std::move(parts.dataset), std::move(parts.transform),
-                                        std::move(parts.device), std::move(parts.options)),
-                     device}));
+    handle = put<millrace_pipeline>(
+        std::make_shared<millrace::Pipeline>(std::move(parts.dataset), std::move(parts.transform),
+                                             std::move(parts.device), std::move(parts.options)));
   });
 }
 
@@ -112,13 +110,13 @@ millrace_status millrace_pipeline_next(millrace_pipeline* pipeline, uintptr_t st
   return guarded(error, [&]() -> millrace_status {
     millrace_batch*& handle = result_at(batch, "batch");
     const auto held = get(pipeline);
-    const auto on = stream_of(held->device, stream);
+    const auto on = stream_of(held->device(), stream);
     // Allocates before the batch is taken, because a failure afterwards would lose the batch.
     const auto next = std::make_shared<HeldBatch>();
     if (on != nullptr) next->streams.emplace(stream, on);
     std::unique_ptr<millrace_batch, decltype(&drop<millrace_batch>)> made(put<millrace_batch>(next),
                                                                           &drop<millrace_batch>);
-    next->batch = held->pipeline.next({.stream = on.get(), .timeout = timeout_of(timeout_seconds)});
+    next->batch = held->next({.stream = on.get(), .timeout = timeout_of(timeout_seconds)});
     if (!next->batch) return MILLRACE_END;
     if (on != nullptr) next->batch.record_stream(on);  // the batch keeps the stream's object alive
     handle = made.release();
@@ -130,7 +128,7 @@ millrace_status millrace_pipeline_batches_per_epoch(const millrace_pipeline* pip
                                                     uint64_t* batches, millrace_error* error) {
   return guarded(error, [&] {
     std::uint64_t& into = result_at(batches, "batches");
-    into = get(pipeline)->pipeline.batches_per_epoch();
+    into = get(pipeline)->batches_per_epoch();
   });
 }
 
@@ -138,7 +136,7 @@ millrace_status millrace_pipeline_total_batches(const millrace_pipeline* pipelin
                                                 uint64_t* batches, millrace_error* error) {
   return guarded(error, [&] {
     std::uint64_t& into = result_at(batches, "batches");
-    into = get(pipeline)->pipeline.total_batches().value_or(UINT64_MAX);
+    into = get(pipeline)->total_batches().value_or(UINT64_MAX);
   });
 }
 
@@ -148,7 +146,7 @@ millrace_status millrace_pipeline_set_weights(millrace_pipeline* pipeline, const
   return guarded(error, [&] {
     std::uint64_t& into = result_at(epoch, "epoch");
     if (n_weights > 0) required(weights, "weights");
-    into = get(pipeline)->pipeline.set_weights({weights, n_weights});
+    into = get(pipeline)->set_weights({weights, n_weights});
   });
 }
 
@@ -156,7 +154,7 @@ millrace_status millrace_pipeline_state(const millrace_pipeline* pipeline, char*
                                         millrace_error* error) {
   return guarded(error, [&] {
     char*& text = result_at(json, "json");
-    text = text_of(get(pipeline)->pipeline.state().to_json());
+    text = text_of(get(pipeline)->state().to_json());
   });
 }
 
@@ -165,13 +163,12 @@ millrace_status millrace_pipeline_report(millrace_pipeline* pipeline, int32_t re
   return guarded(error, [&] {
     char*& text = result_at(json, "json");
     const auto held = get(pipeline);
-    text = text_of(
-        millrace::to_json(restart != 0 ? held->pipeline.take_report() : held->pipeline.report()));
+    text = text_of(millrace::to_json(restart != 0 ? held->take_report() : held->report()));
   });
 }
 
 millrace_status millrace_pipeline_stop(millrace_pipeline* pipeline, millrace_error* error) {
-  return guarded(error, [&] { get(pipeline)->pipeline.stop(); });
+  return guarded(error, [&] { get(pipeline)->stop(); });
 }
 
 void millrace_pipeline_free(millrace_pipeline* pipeline) { drop(pipeline); }

@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <millrace/dataset_writer.h>
 #include <millrace/detail/dlpack_versioned.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -184,40 +182,6 @@ TEST(CRun, AHandleMayBeUsedAndFreedByManyThreads) {
       });
   }
   EXPECT_EQ(samples, 128u);
-}
-
-TEST(CRun, AChildOfForkMayFreeHandles) {
-  NumbersRun run;
-  ASSERT_EQ(run.start(in_order), MILLRACE_OK) << run.error.message;
-  std::jthread busy([&](const std::stop_token& stop) {
-    std::uint64_t size = 0;
-    while (!stop.stop_requested()) (void)millrace_dataset_size(run.dataset, &size, nullptr);
-  });
-  for (int k = 0; k < 20; ++k) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(60);
-      millrace_dataset_free(run.dataset);
-      millrace_pipeline_free(run.pipeline);
-      _exit(0);
-    }
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
-  }
-}
-
-TEST(CRun, AChildOfForkLeavesUserDataToItsParent) {
-  NumbersRun run;
-  const pid_t child = fork();
-  if (child == 0) {
-    millrace_dataset_free(run.dataset);
-    millrace_transform_free(run.transform);
-    _exit(run.numbers.freed);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
 }
 
 TEST(CRun, StopEndsAWait) {
