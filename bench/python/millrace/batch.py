@@ -172,7 +172,7 @@ class Field:
             raise BufferError(f"the field {self.name} is on {self.__dlpack_device__()}")
         if self._batch._run.gpu is not None and stream != -1:
             self._use_on(1 if stream is None else int(stream))
-        versioned = max_version is not None and max_version[0] >= 1
+        versioned = max_version is not None and bool(max_version[0] >= 1)
         return dlpack.capsule(self._batch._handle, self._name, versioned)
 
     def _use_on(self, stream: int) -> None:
@@ -238,7 +238,8 @@ class Batch(Mapping[str, Field]):
 
     def know_names(self) -> None:
         """Fills the run's names of fields."""
-        self._run.names.update((name, name.encode()) for name in self.names())
+        # In one step, since another thread may take a batch of this run now.
+        self._run.names.update({name: name.encode() for name in self.names()})
 
     def describe(self) -> structs.BatchFacts:
         if self._facts is None:

@@ -35,6 +35,7 @@ class Managed(ctypes.Structure):
     _fields_ = [("tensor", Tensor), ("context", c_void_p), ("deleter", Deleter)]
 
 
+ctypes.pythonapi.PyCapsule_New  # noqa: B018: an error now if this Python has no such function
 _batch_capsule = unchecked("batch_capsule", ctypes.py_object, with_gil=True)
 
 

@@ -152,6 +152,7 @@ class Loader(Workload):
         """
         pipeline = self._running()
         if self._interrupted:
+            number("pipeline_total_batches", pipeline.handle)  # raises in a child of fork
             return self._handed_out(self._interrupted.pop(0))
         if self._gpu is not None and stream is not None:
             number_of_stream = streams.number_of(stream)

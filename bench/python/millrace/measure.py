@@ -107,7 +107,8 @@ class Trainer:
         run.names = self.names
         batch = Batch(run, stream or 0)
         batch._handle.value = handle
-        batch.know_names()
+        if not self.names:
+            batch.know_names()
         assert self.step is not None
         self.step(batch)
 

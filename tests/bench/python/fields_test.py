@@ -136,6 +136,13 @@ class FieldTest(unittest.TestCase):
         with self.assertRaises(BufferError):
             field.__dlpack__(dl_device=(2, 0))
 
+    @needs_numpy
+    def test_takes_versions_of_numpys_types(self):
+        import numpy
+
+        capsule = next(loader())["label"].__dlpack__(max_version=(numpy.int64(1), numpy.int64(0)))
+        self.assertTrue(capsule_named(capsule, b"dltensor_versioned"))
+
     def test_a_capsule_that_cannot_be_made_is_an_error(self):
         batch = next(loader())
         for versioned in (False, True):

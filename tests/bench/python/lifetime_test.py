@@ -15,7 +15,7 @@ import unittest.mock
 from pathlib import Path
 
 import millrace
-from support import SANITIZED, Images, labels, loader, run_python
+from support import AS_THEY_ARE, SANITIZED, Images, labels, loader, run_python
 
 WAITS = """
 import sys, threading, millrace
@@ -55,6 +55,19 @@ def resident_kilobytes():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
 
 
+class Interrupted(millrace.Loader):
+    """Behaves as if Ctrl-C came together with a batch."""
+
+    interrupts = False
+
+    def _take(self, *arguments):
+        status = super()._take(*arguments)
+        if self.interrupts:
+            self.interrupts = False
+            raise KeyboardInterrupt
+        return status
+
+
 class LifetimeTest(unittest.TestCase):
     def test_ctrl_c_ends_a_wait(self):
         run = subprocess.Popen([sys.executable, "-c", WAITS], cwd=Path(__file__).parent,
@@ -68,14 +81,6 @@ class LifetimeTest(unittest.TestCase):
         self.assertEqual(run.returncode, 0)
 
     def test_a_batch_that_came_with_ctrl_c_is_not_lost(self):
-        class Interrupted(millrace.Loader):
-            def _take(self, *arguments):
-                status = super()._take(*arguments)
-                if self.interrupts:
-                    self.interrupts = False
-                    raise KeyboardInterrupt
-                return status
-
         train = Interrupted(Images(), batch_size=10, order="sequential", epochs=1, size=8)
         train.interrupts = True
         with self.assertRaises(KeyboardInterrupt):
@@ -91,6 +96,18 @@ class LifetimeTest(unittest.TestCase):
     def test_a_child_of_fork_is_told(self):
         train = loader()
         next(train)
+        self.check_child_of_fork(train, [4, 5, 6, 7])
+
+    @unittest.skipIf(SANITIZED, "a sanitizer's own locks may be held during fork(), and hang the "
+                                "child")
+    def test_a_child_of_fork_does_not_get_a_batch_that_came_with_ctrl_c(self):
+        train = Interrupted(Images(), AS_THEY_ARE, batch_size=4, order="sequential", epochs=1)
+        train.interrupts = True
+        with self.assertRaises(KeyboardInterrupt):
+            next(train)
+        self.check_child_of_fork(train, [0, 1, 2, 3])
+
+    def check_child_of_fork(self, train, next_labels):
         child = os.fork()
         if child == 0:
             signal.alarm(60)
@@ -105,7 +122,7 @@ class LifetimeTest(unittest.TestCase):
             os._exit(status)
         _, status = os.waitpid(child, 0)
         self.assertEqual(os.waitstatus_to_exitcode(status), 2)
-        self.assertEqual(labels(next(train)), [4, 5, 6, 7])  # the parent's goes on
+        self.assertEqual(labels(next(train)), next_labels)  # the parent's goes on
 
     @unittest.skipIf(SANITIZED, "a sanitizer's own locks may be held during fork(), and hang the "
                                 "child")

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import millrace
@@ -38,6 +39,12 @@ class MeasureTest(unittest.TestCase):
         self.assertGreater(result["samples_per_second"], 0)
         self.assertGreater(result["device_step_ms"], 0)
         self.assertEqual(str(result), result["verdict"]["text"])
+
+    def test_the_names_of_fields_are_read_in_the_first_step_alone(self):
+        names = unittest.mock.Mock(return_value=["image", "label"])
+        with unittest.mock.patch("millrace.batch.Batch.names", names):
+            millrace.bench(workload(), lambda batch: batch["label"], warmup=2, batches=10)
+        self.assertEqual(names.call_count, 1)
 
     def test_bench_without_a_step(self):
         result = millrace.bench(workload(), warmup=0, batches=3)
