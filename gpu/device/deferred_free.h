@@ -28,8 +28,9 @@ void check_not_forked();
 
 /// The queue of deferred frees of one device, and the thread that frees. All users of the device
 /// share it. The thread ends when the queue is empty and has no users; if the device hangs, it
-/// stays. All methods may be called from any thread at once. A child of fork() has neither the
-/// thread nor a consistent mutex, and CUDA does not work there: check `is_owner_process`.
+/// stays. All methods may be called by several threads at the same time. A child of fork() has
+/// neither the thread nor a consistent mutex, and CUDA does not work there: check
+/// `is_owner_process`.
 class DeallocationQueue {
  public:
   /// Returns the queue of a device, for one more user. Throws `Error` (`device`) if the thread

@@ -15,8 +15,8 @@ namespace millrace {
 /// gives the time between two events: milliseconds of the device's clock as a float, whose
 /// resolution falls as the time grows. So the clock keeps an anchor: an event whose time on the
 /// host is known. It renews the anchor regularly, and reads the host's clock shortly before and
-/// after the new anchor passes. All methods may be called from any thread at once. The constructor
-/// waits for the device, the other methods at most 200 us.
+/// after the new anchor passes. All methods may be called by several threads at the same time. The
+/// constructor waits for the device, the other methods at most 200 us.
 class EventClock {
  public:
   using Clock = std::chrono::steady_clock;

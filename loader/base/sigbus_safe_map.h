@@ -21,8 +21,8 @@ namespace millrace {
 /// that are not faults, to the handler that the process had before. It is removed with the last
 /// map, unless the program has installed another handler since, which may forward to it.
 ///
-/// All methods may be called from any thread at once. In a child of fork() inherited maps are
-/// guarded, too; their destructors free nothing there.
+/// All methods may be called by several threads at the same time. In a child of fork() inherited
+/// maps are guarded, too; their destructors free nothing there.
 class SigbusSafeMap {
  public:
   /// Maps the file shared, or privately if its file system refuses shared maps. Throws `Error`

@@ -16,7 +16,7 @@ namespace millrace {
 
 /// The trainer's side of the slot queues: hands out batches, makes streams wait for a batch's data,
 /// and takes batches back. The pipeline and its live batches share ownership of it, so it may
-/// outlive the pipeline. All methods may be called from any thread at once.
+/// outlive the pipeline. All methods may be called by several threads at the same time.
 class BatchConsumer : public std::enable_shared_from_this<BatchConsumer> {
  public:
   /// `identity` is the run's state. Its position and its order are ignored.

@@ -29,7 +29,7 @@ namespace millrace {
 ///        ^--------------- nothing reads the slot any more ----------------'
 ///
 /// Only the pipeline owns the engine. Threads, jobs and live batches share ownership of the parts
-/// that they use. All methods may be called from any thread at once.
+/// that they use. All methods may be called by several threads at the same time.
 class Engine {
  public:
   /// Allocates the memory of all slots.

@@ -27,8 +27,8 @@ struct Stuck {
 
 /// The workers that make the samples of planned slots. Its jobs share ownership of it, so a sample
 /// that hangs keeps the dataset and the transform alive. The runtime's pools may be destroyed
-/// earlier: they are used only before `dismiss`, and for reports. All methods may be called from
-/// any thread at once.
+/// earlier: they are used only before `dismiss`, and for reports. All methods may be called by
+/// several threads at the same time.
 class SampleWorkers final : public HostWorkers, public std::enable_shared_from_this<SampleWorkers> {
  public:
   using Clock = std::chrono::steady_clock;

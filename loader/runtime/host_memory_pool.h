@@ -27,8 +27,8 @@ namespace millrace {
 /// blocks in use at one time. Before a new block is allocated, unused blocks are freed as far as
 /// this limit requires, the least recently used first.
 ///
-/// All methods may be called from any thread at once. Pieces may outlive the pool: their block is
-/// then freed with its last piece.
+/// All methods may be called by several threads at the same time. Pieces may outlive the pool:
+/// their block is then freed with its last piece.
 class HostMemoryPool : public std::enable_shared_from_this<HostMemoryPool> {
  public:
   /// Keeps at most `limit` bytes of unused memory for each device and node; 0 keeps nothing. Blocks

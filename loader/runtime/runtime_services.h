@@ -25,7 +25,7 @@
 namespace millrace {
 
 /// The part of a `Runtime` that pipelines use: number of active workers, caches of records, and
-/// host memory. All methods may be called from any thread at once.
+/// host memory. All methods may be called by several threads at the same time.
 class RuntimeServices {
  public:
   using Pools = std::vector<std::unique_ptr<WorkerPool>>;

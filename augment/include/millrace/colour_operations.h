@@ -3,8 +3,8 @@
 // Operations on the colours of a sample's image: their parameters, in torchvision's names. These
 // are values: they may be copied, and read from any thread.
 //
-// The pixels are those that torchvision makes of PIL images, to the bit; `GaussianBlur` states its
-// exceptions. Each operation draws its parameters anew for every sample, uniformly from their
+// The pixels equal those that torchvision makes from PIL images, to the bit; `GaussianBlur` states
+// its exceptions. Each operation draws new parameters for every sample, uniformly from their
 // ranges.
 #pragma once
 
@@ -55,14 +55,15 @@ struct GaussianBlur {
   int kernel_height = 0;
 };
 
-/// Inverts the levels from `threshold` on, with probability `p`: torchvision's `RandomSolarize`.
+/// Inverts all levels >= `threshold`, with probability `p`: torchvision's `RandomSolarize`.
 struct RandomSolarize {
   /// 0 to 256. Required.
   double threshold = -1;
   double p = 0.5;
 };
 
-/// Keeps the highest bits of each level, with probability `p`: torchvision's `RandomPosterize`.
+/// Keeps the `bits` highest bits of each level and sets the others to 0, with probability `p`:
+/// torchvision's `RandomPosterize`.
 struct RandomPosterize {
   /// 0 to 8. Required.
   int bits = -1;

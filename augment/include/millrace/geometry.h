@@ -17,20 +17,21 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-/// Draws a box as torchvision's `RandomResizedCrop.get_params` does. It tries up to ten boxes.
-/// Their area is uniform in `scale` (share of the image's area). The logarithm of their aspect
-/// ratio (width / height) is uniform between the logarithms of `ratio`. If no box fits, it takes
-/// the largest centred box within the ratios. `draw` must return numbers uniform in [0, 1). The
-/// function calls it in torchvision's order: area and ratio for each attempt, then top and left of
-/// the box that fits. The box is inside the image and not empty. Source:
+/// Returns a random box, as torchvision's `RandomResizedCrop.get_params` does. It tries up to ten
+/// boxes. Their area is uniform in `scale` (share of the image's area). The logarithm of their
+/// aspect ratio (width / height) is uniform between the logarithms of `ratio`. If no box fits, it
+/// takes the largest centred box within the ratios. `draw` must return numbers uniform in [0, 1).
+/// The function calls it in torchvision's order: area and ratio for each attempt, then top and left
+/// of the box that fits. The box is inside the image and not empty. Source:
 /// torchvision/transforms/transforms.py.
 Region random_resized_crop(Size image, Range scale, Range ratio,
                            const std::function<double()>& draw);
 
-/// Returns the size of `image` with its shorter side resized to `shorter`. It rounds down, as
-/// torchvision's `Resize(int)` does.
+/// Returns the size of `image` with its shorter side resized to `shorter`. The longer side is
+/// rounded down, as by torchvision's `Resize(int)`.
 Size resize_shorter(Size image, int shorter);
-/// Does the same, but resizes the longer side to `max_size` if it would be longer.
+/// Does the same, unless the longer side would exceed `max_size`. Then the longer side becomes
+/// `max_size`, and the shorter side gets smaller in proportion, rounded down.
 Size resize_shorter(Size image, int shorter, int max_size);
 
 /// Returns the centred window of size `crop` in `image`, as torchvision's `CenterCrop` does. x or y

@@ -18,15 +18,16 @@
 
 namespace MILLRACE_API millrace {
 
-/// Returns the recipe with each `StoredTarget` replaced by the type that the field has in the
-/// records of `dataset`. The target stays as it is if the dataset states that the field is an
-/// int64, or if the first record has an int64 there; no other record is then read. It also stays if
-/// no record can be read, since the run reports this error. Throws `Error` (`invalid_argument`) if
+/// Returns the recipe with each `StoredTarget` replaced by a `ValuesTarget` of the type that the
+/// field has in the records of `dataset`. It is removed if the records lack the field. It stays as
+/// it is if the field is an int64. If the dataset or the first record shows this for all such
+/// fields, no other record is read. The recipe also stays unchanged if no record can be read, since
+/// the run reports this error. Throws `Error` (`invalid_argument`) if
 /// the recipe mixes and the label is not an integer.
 Recipe recipe_for(const Recipe& recipe, const Dataset& dataset);
 
-/// Makes a transform from the record field "image" (an encoded image) and the fields that the
-/// recipe's `targets` name, by default "label" (int64, little-endian). The sample fields are
+/// Makes a transform that reads the record field "image" (an encoded image) and the fields that
+/// the recipe's `targets` name, by default "label" (int64, little-endian). The sample fields are
 ///     image  uint8  [output.height, output.width, 3]   RGB, NHWC in the batch; for a recipe with
 ///                   `FiveCrop` or `TenCrop` [5 or 10, output.height, output.width, 3]
 ///     label  int64  scalar, or the fields of `targets` in its place (`millrace/target.h`).
@@ -37,8 +38,8 @@ Recipe recipe_for(const Recipe& recipe, const Dataset& dataset);
 /// draws from `Random(seed, n)`. The seed is the first 64 bits of the sample's `Random`. The
 /// recipe's further `images` are last, uint8 like "image". Images with `Draws::own` also draw from
 /// `Random(seed, n)`, where n continues the count of the views' images. A pipeline replaces this
-/// transform by the one for `recipe_for(recipe, dataset)`. So batches lack the label if the records
-/// do, and it is text of varying length if the records' label is text.
+/// transform by the one for `recipe_for(recipe, dataset)`. So batches have no label if the records
+/// have none. If the records' labels are texts, the batches' labels are texts of varying length.
 ///
 /// A recipe's `mix` adds the field "target" to its batches (`mix_transform`), and the stage "mix".
 /// The other stages are "decode" and "augment". The fingerprint is the XXH3-64 of the recipe's

@@ -44,10 +44,11 @@ struct Mix {
 ///     target  float32  [classes]   the share of each class, 1 in sum; 0 for samples not valid
 /// With `MixOn::device` the images stay unmixed, and it also adds
 ///     mix     int32    [5]         the device's work (`MixWork`).
-/// Sample n of N is mixed with sample N - 1 - n, if both are valid. mixup mixes 8-bit pixels. Its
-/// share is rounded to 1/256, and the targets use the rounded share. CutMix's box is drawn as
-/// torchvision's `v2.CutMix` draws it, and the targets use the box's share of the image. Throws
-/// `Error` (`invalid_argument`) for values out of range. A label outside the classes ends the run.
+/// Sample n of N is mixed with sample N - 1 - n, if both are valid. mixup mixes 8-bit pixels. It
+/// rounds the share to a multiple of 1/256, and the targets use the rounded share. CutMix's box is
+/// drawn as torchvision's `v2.CutMix` draws it, and the targets use the box's share of the image.
+/// Throws `Error` (`invalid_argument`) for values out of range. A label outside the classes ends
+/// the run.
 std::shared_ptr<const BatchTransform> mix_transform(const Mix& mix);
 
 }  // namespace millrace

@@ -37,7 +37,7 @@ struct Colour {
 
 /// The resolution at which an image is decoded.
 enum class Resolution {
-  exact,    ///< full resolution: the pixels are those of Pillow's resize of the whole image
+  exact,    ///< full resolution: the pixels of Pillow, which decodes the whole image and resizes it
   reduced,  ///< the lowest of 1/2, 1/4, 1/8 at which the part to resize is not smaller than its new
             ///< size; else exact
 };
@@ -45,7 +45,7 @@ enum class Resolution {
 /// The place where images are decoded, cropped and resized.
 enum class DecodeOn {
   worker,
-  device,  ///< by the device, for the images that `Recipe::decode_on` names; the same pixels
+  device,  ///< by the device, with the same pixels; `Recipe::decode_on` states for which images
 };
 
 /// Resizes a random box of the image to the output: torchvision's `RandomResizedCrop`.
@@ -65,8 +65,9 @@ struct Resize {
   /// If not {0, 0}, the image is resized to this size instead, and its proportions may change:
   /// torchvision's `Resize((height, width))`. In JSON it is "size": [width, height].
   Size exact{0, 0};
-  /// Largest length of the longer side. An image that would exceed it is made smaller. 0 = any
-  /// length. It must be above `size`, and excludes `exact`.
+  /// Largest length of the longer side; 0 = any length. An image that would exceed it is resized to
+  /// this length, in proportion. A value that is not 0 must be above `size`, and `exact` must then
+  /// be {0, 0}.
   int max_size = 0;
 };
 
@@ -141,7 +142,7 @@ struct RandomHorizontalFlip {
   FlipOn on = FlipOn::worker;
 };
 
-/// Turns the image upside down with probability `p`: torchvision's `RandomVerticalFlip`.
+/// Mirrors the image, top to bottom, with probability `p`: torchvision's `RandomVerticalFlip`.
 struct RandomVerticalFlip {
   double p = 0.5;
 };

@@ -4,7 +4,7 @@
 // draw the operations for a sample. The structs are values: they may be copied, and read from any
 // thread.
 //
-// The pixels are those that torchvision makes of PIL images, to the bit; `AugMix` states an
+// The pixels equal those that torchvision makes from PIL images, to the bit; `AugMix` states an
 // exception. `interpolation` is `nearest`, `bilinear` or `bicubic`, without antialiasing. Pixels
 // from outside the image have the colour `fill`.
 #pragma once
@@ -70,8 +70,9 @@ struct AutoAugment {
 
 /// Mixes the image with `mixture_width` copies of it, each changed by a chain of operations:
 /// torchvision's `AugMix`. The pixels of the chains' operations may differ by 1 or 2 levels from
-/// those of torchvision's `AugMix`: it runs the operations on a tensor, but here they run as
-/// torchvision's do on PIL images. The mixture of equal inputs equals torchvision's to the bit.
+/// torchvision's: `AugMix` there runs these operations on a tensor. Here they give the pixels that
+/// torchvision's operations give on PIL images. Mixing equal inputs gives torchvision's pixels, to
+/// the bit.
 /// Source: Hendrycks et al., "AugMix: A Simple Data Processing Method to Improve Robustness and
 /// Uncertainty", 2019.
 struct AugMix {
@@ -79,7 +80,7 @@ struct AugMix {
   int severity = 3;
   /// 1 to 100.
   int mixture_width = 3;
-  /// Operations in each chain, up to 100; -1 draws 1 to 3 for each chain.
+  /// Operations in each chain, up to 100. -1 or 0: 1 to 3, drawn for each chain.
   int chain_depth = -1;
   /// Parameter of the Dirichlet distributions of the weights, 0.01 to 1000.
   double alpha = 1.0;
@@ -89,8 +90,9 @@ struct AugMix {
   Colour fill{};
 };
 
-/// Makes the image grey, solarizes it from the level 128 on, or blurs it by Pillow's `GaussianBlur`
-/// with a radius of 0.1 to 2. The three have equal probabilities. DeiT III calls this 3-Augment.
+/// Makes the image grey, inverts all levels >= 128 (solarize), or blurs it by Pillow's
+/// `GaussianBlur` with a radius of 0.1 to 2. Each of the three has the same probability. DeiT III
+/// calls this 3-Augment.
 /// Source: Touvron et al., "DeiT III: Revenge of the ViT", 2022.
 struct ThreeAugment {};
 

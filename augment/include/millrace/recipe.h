@@ -83,21 +83,21 @@ struct Recipe {
   DecodeOn decode_on = DecodeOn::worker;
   /// With `DecodeOn::device`: share of the images that the device may make, 0 to 1. It is an upper
   /// bound: workers make the other images, and those that the device cannot make. A smaller share
-  /// leaves more of the device's time to the step. `millrace tune` searches the share. Positions in
-  /// the order decide which images these are. They are spread evenly: of n consecutive samples, n x
-  /// `device_share` are among them, rounded up or down. Pixels and fingerprint do not depend on the
-  /// share. With `DecodeOn::worker` it has no effect.
+  /// leaves more of the device's time to the step. `millrace tune` searches the share. A sample's
+  /// position in the order decides whether the device may make its image. The selected samples are
+  /// spread evenly: of n consecutive samples, n x `device_share` are selected, rounded up or down.
+  /// Pixels and fingerprint do not depend on the share. With `DecodeOn::worker` it has no effect.
   double device_share = 1;
   /// Fields of a sample besides its images, made from fields of the record. The default is the
   /// label, if the records have one. Masks, boxes and keypoints move with the pixels.
   std::vector<Target> targets{{"label", StoredTarget{}}};
-  /// Further images of each record. The field "image" has the same pixels with and without them.
-  /// They exclude `mix`, masks, boxes and keypoints.
+  /// Further images of each record. The field "image" has the same pixels with and without them. A
+  /// recipe with views must not have `mix`, masks, boxes or keypoints.
   std::vector<View> views{};
   /// Further encoded images of each record, at most 63. The field "image" has the same pixels with
   /// and without them, and targets move with "image". If one of the images is bad, the record is
-  /// bad. They exclude `mix` and operations on the device. The sample cache is not used; cached
-  /// recoded records and seek indices serve "image" alone.
+  /// bad. A recipe with such images must not have `mix` or operations on the device. The sample
+  /// cache is not used. Cached recoded records and seek indices are used for "image" alone.
   std::vector<RecordImage> images{};
   /// Mixing of a batch's samples with each other; nullopt = none.
   std::optional<Mix> mix{};
@@ -108,10 +108,10 @@ struct Recipe {
   /// (rounded), and takes the centred window.
   static Recipe eval(int size = 224);
 
-  /// Returns the recipes that well-known models were trained and evaluated with on ImageNet. Their
-  /// `mix` has ImageNet's 1000 classes.
+  /// Returns the names and descriptions of the presets: the recipes with which well-known models
+  /// were trained and evaluated on ImageNet. Their `mix` has ImageNet's 1000 classes.
   static std::vector<RecipePreset> presets();
-  /// Returns one of them by name, for an output of size x size; nullopt = the preset's own size.
+  /// Returns a preset's recipe, for an output of size x size; nullopt = the preset's own size.
   /// Throws `Error`: `not_found` for an unknown name (the message lists the names),
   /// `invalid_argument` for a size that cannot be made.
   static Recipe preset(std::string_view name, std::optional<int> size = std::nullopt);
@@ -123,8 +123,8 @@ struct Recipe {
   ///     {"output": [224, 224], "ops": [{"op": "resize", "size": 256}, {"op": "center_crop"}]}
   /// "output" is [width, height]. "like" is "pillow-13" or "pillow-12". "resolution" is "exact" or
   /// "reduced". "decode_on" is "worker" or "device". "device_share" is a number in 0 to 1.
-  /// "interpolation", in "resize" and "random_resized_crop", is "bilinear", "bicubic", "box",
-  /// "hamming", "lanczos" or "nearest".
+  /// "interpolation", in "resize", "random_resized_crop" and "resized_crop", is "bilinear",
+  /// "bicubic", "box", "hamming", "lanczos" or "nearest".
   /// "on", in "random_horizontal_flip", is "worker" or "device". "targets" has an object for each
   /// field. Its key "is" states the kind of target: "mask", "boxes", "keypoints", "values" or
   /// "stored". Its other keys are the members of that kind's struct:
@@ -137,9 +137,9 @@ struct Recipe {
   ///     {"depth": {}, "positive": {"draws": "own"}}
   /// "mix" has the members of `Mix`:
   ///     {"classes": 1000, "mixup": 0.2, "cutmix": 1, "cutmix_share": 0.5, "p": 1, "on": "worker"}
-  /// A missing key has the default of `Recipe` or of the operation. `to_json` writes
-  /// "resolution", "decode_on", "device_share", "targets", "views" and "images" only if they are
-  /// not the default.
+  /// A missing key has the default of `Recipe` or of the operation. `to_json` writes "resolution",
+  /// "decode_on", "device_share", "targets", "views", "images" and "mix" only if they differ from
+  /// the default.
   ///
   /// Throws `Error` (`invalid_argument`) for malformed JSON, an unknown key or operation, a value
   /// out of range, or operations that do not fit together. The message names the operation by its

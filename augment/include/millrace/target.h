@@ -42,8 +42,8 @@ enum class CoordinateUnit {
 /// as stored. The sample's field is float32 [max_length, 4] of varying length: left, top, right,
 /// bottom in pixels of the output. The boxes are clipped to the part that the sample shows. Boxes
 /// that are then too small are dropped, as by torchvision's `SanitizeBoundingBoxes`. The keypoints
-/// and values that belong to them (`of`) are dropped, too. A box that a warp turns becomes the
-/// upright box around it.
+/// and values that belong to them (`of`) are dropped, too. If a warp turns a box, the result is the
+/// axis-aligned box around it.
 struct BoxesTarget {
   /// Largest number of boxes in a record. A record with more is bad.
   int max_length = 100;
@@ -89,9 +89,9 @@ struct ValuesTarget {
 
 /// Values of the type that the dataset's records have, for a field that not every dataset has.
 /// `recipe_for` determines the type from the dataset. If the records lack the field, samples lack
-/// it, too. An int64 stays a scalar. For any other value `recipe_for` makes a `ValuesTarget` from
-/// the dataset's `field_specs`, or else from 8 records; a text is uint8 of varying length. Without
-/// a dataset the type is an int64 scalar.
+/// it, too. An int64 is an int64 scalar. For any other type `recipe_for` makes a `ValuesTarget`
+/// from the dataset's `field_specs`. If these lack the field, it reads up to 8 records. A text is
+/// uint8 of varying length. Without a dataset the type is an int64 scalar.
 struct StoredTarget {
   friend bool operator==(const StoredTarget&, const StoredTarget&) = default;
 };

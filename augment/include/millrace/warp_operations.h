@@ -3,7 +3,7 @@
 // Parameters, in torchvision's names, of operations that move or cover pixels of a sample's image.
 // The image keeps its size. The structs are values: they may be copied, and read from any thread.
 //
-// The pixels are those that torchvision makes of PIL images, to the bit. `interpolation` is
+// The pixels equal those that torchvision makes from PIL images, to the bit. `interpolation` is
 // `nearest`, `bilinear` or `bicubic`, without antialiasing. Pixels from outside the image have the
 // colour `fill`. JSON may give a range of degrees as one number: 15 is [-15, 15].
 #pragma once
@@ -43,8 +43,8 @@ struct RandomRotation {
 /// Distorts the perspective with probability `p`: torchvision's `RandomPerspective`. Each corner
 /// moves inwards by up to `distortion_scale` / 2 of the sides, to a whole pixel. If three corners
 /// then lie on one line, torchvision fails; here the image stays unchanged. The coefficients of the
-/// map equal those of torchvision 0.18 and later to the bit, except those that are zero apart from
-/// rounding.
+/// map equal those of torchvision 0.18 and later to the bit. Exceptions are coefficients that would
+/// be 0 without rounding errors; then a pixel may differ by a level.
 struct RandomPerspective {
   double distortion_scale = 0.5;
   double p = 0.5;

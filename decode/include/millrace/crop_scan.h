@@ -25,8 +25,8 @@ struct CropScan {
   struct Segment {
     /// Position at which the last MCU must end. `at_point`: exactly at `end_bit`, which is a point
     /// of the seek index; the predictors there must equal `end_predictors`. `at_marker`: at most 7
-    /// bits before `end_bit`, where a restart marker or the end of the image was. `unknown`: at
-    /// `end_bit` or before it.
+    /// bits before `end_bit`. In the file a restart marker or the end-of-image marker follows at
+    /// `end_bit`. `unknown`: at `end_bit` or before it.
     enum class End : std::uint16_t { at_point, at_marker, unknown };
 
     /// Offsets of the segment's start and end, in bits from the first word at `words_at`.
@@ -35,7 +35,7 @@ struct CropScan {
     /// DC predictors of each component at the segment's start and end, modulo 2^16.
     std::uint16_t begin_predictors[3] = {};
     std::uint16_t end_predictors[3] = {};
-    /// Column and row of the first MCU in the image, and the number of MCUs.
+    /// Column and row, in the image, of the segment's first MCU; and the segment's number of MCUs.
     std::uint16_t mcu_x = 0;
     std::uint16_t mcu_y = 0;
     std::uint16_t mcus = 0;

@@ -28,9 +28,9 @@ struct CropHeader {
     std::int32_t tiles = 0;
     std::int32_t first_row = 0;
     std::int32_t rows = 0;
-    /// Offset of a table that has the offset of each row (u32). A row begins with the end offset of
-    /// each of its tiles (u32, counted from the row's first tile). The tiles' data follow. 0 if the
-    /// crop has a scan.
+    /// Offset of a table that has the offset of each row (u32); 0 if the crop has a scan. A row
+    /// begins with the end offset of each of its tiles (u32). These count from the data of the
+    /// row's first tile. The data of all its tiles follow them.
     std::uint32_t rows_at = 0;
     /// Quantisation steps, row by row.
     std::uint8_t steps[64] = {};
@@ -79,9 +79,9 @@ struct CropHeader {
 };
 
 /// Arguments of a kernel that makes 8-bit RGB images. The kernel expands tiles or decodes a scan,
-/// transforms the coefficients to samples, converts these to pixels, and resizes. The result equals
-/// that of libjpeg-turbo and Pillow to the bit. The packed weights include flips, and axes that an
-/// EXIF orientation mirrors.
+/// applies the inverse DCT, makes RGB pixels from the components, and resizes them. The result
+/// equals that of libjpeg-turbo and Pillow to the bit. The weights in a packed crop already contain
+/// flips, and the mirroring by an EXIF orientation.
 struct CropWork {
   static constexpr const char* kernel = "crop";
 
@@ -94,13 +94,13 @@ struct CropWork {
   const std::uint8_t* packed = nullptr;
   /// [samples, height, width, 3]. Must not overlap the inputs.
   std::uint8_t* images = nullptr;
-  /// One value per sample, or null. The kernel sets it to 1 if the sample's image could not be
-  /// made, and leaves the image unspecified. The reasons are corrupt tiles, invalid codes in a
-  /// scan, a segment that does not end as `CropScan::Segment` says, a missing input and too little
-  /// scratch.
+  /// One value per sample, or null. The kernel sets a value to 1 if it cannot make the sample's
+  /// image; the image is then unspecified. It does not write the other values. The reasons are
+  /// corrupt tiles, invalid codes in a scan, a segment that does not end as `CropScan::Segment`
+  /// says, a missing input, and too little scratch.
   std::uint8_t* marks = nullptr;
   /// Scratch memory: one part for each packed crop, in the order of the samples, each aligned to
-  /// 256 bytes. `scratch_bytes` is the total. Its content is unspecified.
+  /// 256 bytes. Its content is unspecified. `scratch_bytes` is the size of the whole memory.
   std::byte* scratch = nullptr;
   std::size_t scratch_bytes = 0;
   /// At most `max_samples`.

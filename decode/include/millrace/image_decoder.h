@@ -45,9 +45,9 @@ struct ImageHeader {
 };
 
 /// Granularity of a seek index. `tiles` stores several points for each row of MCUs, `rows` stores
-/// one. `rows` takes fewer bytes and saves less time. The difference grows with the image's width.
-/// For photographs 500 pixels wide, `rows` takes an eighth of the bytes, and a crop takes 8% more
-/// time.
+/// one. `rows` takes fewer bytes and saves less time. For photographs 500 pixels wide, `rows` takes
+/// an eighth of the bytes that `tiles` takes, and a crop takes 8% longer than with `tiles`. Both
+/// differences grow with the image's width.
 enum class IndexPoints { tiles, rows };
 
 /// Receives the pixel rows of a region in parts, from the top to the bottom.
@@ -88,7 +88,7 @@ class ImageDecoder {
 
   /// Decodes as `decode` does, and passes each row to `sink` once. Even if the status is bad,
   /// `sink` may already have received rows. The default implementation decodes the whole region and
-  /// passes all rows at once.
+  /// then passes all rows in one call.
   virtual Status decode_rows(const Region& region, RowSink& sink);
 
   /// Decodes as `decode` does, at 1/2, 1/4 or 1/8 of the image's resolution. `reduction` is 2, 4 or
@@ -133,13 +133,14 @@ class ImageDecoder {
   virtual Status check() = 0;
 
   /// Recodes the opened image into `form`, which decodes faster to the same pixels. `open` accepts
-  /// the result like an image. Returns false if the image's kind has no such form, or for a JPEG
-  /// that millrace's own decoder does not decode, or only by skipping stray bytes. Reads the whole
-  /// image. May wait for the budget. The image stays open.
+  /// the result like an image. Returns false if the image's kind has no such form. Also returns
+  /// false for a JPEG that millrace's own decoder cannot decode, or in which it skips stray bytes.
+  /// Reads the whole image. May wait for the budget. The image stays open.
   virtual bool recode(std::vector<std::byte>& form);
 
-  /// Ends the view, and gives the memory for a large image back to the budget. Other threads may
-  /// wait for this memory, so call `close` after using a view and before any wait.
+  /// Makes the view invalid, and gives the memory of a large image back to the budget. Other
+  /// threads may be waiting for this memory. So call `close` when the view is no longer needed, and
+  /// before this thread waits for anything.
   virtual void close() = 0;
 
  protected:

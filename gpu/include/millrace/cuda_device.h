@@ -2,11 +2,11 @@
 // millrace on an NVIDIA GPU: a trainer gives a `CudaDevice` to its pipelines and takes batches on a
 // `CudaStream`.
 //
-// Threads: all methods may be called from any thread at once.
-// Lifetimes: a pipeline shares ownership of its device. Memory, streams and events may outlive the
-// `CudaDevice` that made them. A caller's own stream must outlive the `CudaStream` over it.
-// Fork: in a child of fork() destructors return at once and free nothing. The child cannot make a
-// `CudaDevice` if the parent has made one.
+// Threads: all methods may be called by several threads at the same time. Lifetimes: a pipeline
+// shares ownership of its device. Memory, streams and events may outlive the `CudaDevice` that made
+// them. A caller's own stream must outlive the `CudaStream` over it. Fork: in a child of fork()
+// destructors return at once and free nothing. The child cannot make a `CudaDevice` if the parent
+// has made one.
 #pragma once
 
 #include <millrace/detail/export.h>

@@ -8,12 +8,12 @@
 //       ...
 //     }
 //
-// Streams: PyTorch enqueues its work on the calling thread's current CUDA stream. `next` makes this
-// stream wait for the batch's data. The slot is refilled only when the stream has finished all work
-// that was enqueued before the batch and its tensors were destroyed. To use a tensor on another
-// stream, make that stream wait for this one and call `to_torch(field, other)`. PyTorch's own
-// `record_stream` does not work for memory that PyTorch did not allocate. Host memory needs no
-// streams.
+// Streams: PyTorch enqueues its work on the calling thread's current CUDA stream. `next` makes the
+// `TorchStream`'s stream wait for the batch's data. The slot is refilled only when that stream has
+// finished all work that was enqueued before the batch and its tensors were destroyed. To use a
+// tensor on another stream, make that stream wait for this one and call `to_torch(field, other)`.
+// PyTorch's own `record_stream` does not work for memory that PyTorch did not allocate. Host memory
+// needs no streams.
 //
 // Threads: a tensor may be made and destroyed on any thread.
 // Lifetimes: a tensor holds a share of its batch, and so its slot, until its storage is freed. It
@@ -199,8 +199,8 @@ inline at::Tensor to_torch_channels_last(const BatchTensor& tensor) {
                             {strides[0], strides[3], strides[1], strides[2]});
 }
 
-/// Overloads for use on a further stream, which the batch keeps alive. They also throw `Error`
-/// (`invalid_argument`) while that stream is being captured.
+/// Does the same for use on one more stream, `stream`, which the batch keeps alive. Also throws
+/// `Error` (`invalid_argument`) while `stream` is being captured.
 inline at::Tensor to_torch(const BatchTensor& tensor, const TorchStream& stream) {
   if (stream.stream() != nullptr) tensor.share().record_stream(stream.stream());
   return to_torch(tensor);

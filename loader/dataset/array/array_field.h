@@ -21,7 +21,8 @@ enum class PixelOrder : std::uint8_t { chw, hwc, grey };
 /// A byte range and the file it was read from.
 using ReadRange = std::pair<const ArrayFile*, FileRange>;
 
-/// One field of an array dataset. Immutable; all methods may be called from any thread at once.
+/// One field of an array dataset. Immutable; all methods may be called by several threads at the
+/// same time.
 class ArrayField {
  public:
   /// Scratch memory of one thread for one field.

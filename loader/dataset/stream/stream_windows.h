@@ -27,8 +27,8 @@ inline constexpr std::uint64_t stream_epoch_size = std::uint64_t{1} << 40;
 /// The records of a run over a stream that are in memory: windows of consecutive records, each
 /// shuffled by itself. A thread reads the stream into windows. The planner waits for windows and
 /// holds the windows of batches in the making. Workers read records from the windows. A window is
-/// freed when the planner has passed it and no batch holds it. All methods may be called from any
-/// thread at once, except that `read` is for one thread.
+/// freed when the planner has passed it and no batch holds it. All methods may be called by several
+/// threads at the same time, except that `read` is for one thread.
 class StreamWindows : public std::enable_shared_from_this<StreamWindows> {
  public:
   struct Run {

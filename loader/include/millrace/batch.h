@@ -44,8 +44,8 @@ class MicroBatchRange;
 /// a graph: that ends the run with an error. Other copies may be destroyed during a capture.
 class Batch {
  public:
-  /// An empty batch, such as `Pipeline::next` returns after the run's last batch. It can be copied,
-  /// reset and tested for true; other calls throw `Error` (`invalid_argument`).
+  /// An empty batch. `Pipeline::next` returns one after the run's last batch. It can be copied,
+  /// reset and converted to `bool`; other calls throw `Error` (`invalid_argument`).
   Batch() = default;
   Batch(const Batch& other);
   Batch(Batch&& other) noexcept;
@@ -101,9 +101,9 @@ class Batch {
   /// until that micro-batch is ready.
   MicroBatchRange micro_batches() const;
 
-  /// Declares that the batch is also used on `stream`. The slot is then also kept until the stream
-  /// has finished all work that it was given before the last copy was destroyed. Throws `Error`
-  /// (`invalid_argument`) while the stream is being captured; the run continues.
+  /// Declares that the batch is also used on `stream`. The slot is reused only when this stream,
+  /// too, has finished all work that it was given before the batch's last copy was destroyed.
+  /// Throws `Error` (`invalid_argument`) while the stream is being captured; the run continues.
   void record_stream(Stream& stream) const;
   /// Does the same, and keeps the stream alive until the last copy of the batch is destroyed. If
   /// the batch is the stream's last owner, the thread that destroys that copy also destroys the

@@ -3,9 +3,9 @@
 // the longest sample, packing, mixing samples. `PipelineOptions::batch_transform` sets it, or
 // `Transform::batch_transform` returns it.
 //
-// Threads: all methods of a `BatchTransform` may be called from any thread at once. A `MadeBatch`
-// is valid during the call that receives it.
-// Lifetimes: a pipeline shares ownership of its batch transform.
+// Threads: all methods of a `BatchTransform` may be called by several threads at the same time. A
+// `MadeBatch` is valid during the call that receives it. Lifetimes: a pipeline shares ownership of
+// its batch transform.
 #pragma once
 
 #include <millrace/detail/export.h>

@@ -7,9 +7,9 @@
 
 // Datasets, their records, and how to open them.
 //
-// Threads: a `Dataset` is immutable; all its functions may be called from any thread at once. A
-// `DatasetReader` is for one thread at a time. A thread that uses several records at the same time
-// makes one reader for each of them.
+// Threads: a `Dataset` is immutable; all its functions may be called by several threads at the same
+// time. A `DatasetReader` is for one thread at a time. A thread that uses several records at the
+// same time makes one reader for each of them.
 //
 // Lifetimes: a `Record` is a view, valid until its reader reads again or is destroyed. A reader
 // keeps alive whatever it reads from (an open file, a map, other datasets), so it may outlive the
@@ -69,14 +69,14 @@ class DatasetReader {
 
   /// Returns a view of record `index` (< `Dataset::size()`), valid until the next call or until the
   /// reader is destroyed. Throws `Error`: `bad_record` if only this record is unreadable (the
-  /// pipeline's `bad_records` policy then applies), any other code if reading cannot continue. The
-  /// reader stays usable after an error.
+  /// pipeline's `bad_records` policy then applies). Any other code ends a pipeline's run. After any
+  /// error the reader can be used again.
   virtual Record read(std::uint64_t index) = 0;
 
-  /// Returns whether the system delivered all bytes of the record that `read` was last called for;
-  /// ok by default. Call it after the last use of a record: mapped bytes can be lost while they are
-  /// in use, by an I/O error or because the file is truncated. Lost bytes read as zeros. If the
-  /// status is bad, its reason names the file and the offset. A pipeline calls this for each
+  /// Returns ok, the default, if the operating system delivered all bytes of the record that `read`
+  /// was last called for. Call it after the last use of a record: mapped bytes can be lost while
+  /// they are in use, by an I/O error or because the file is truncated. Lost bytes read as zeros.
+  /// If the status is bad, its reason names the file and the offset. A pipeline calls this for each
   /// sample, and treats a record with lost bytes as a bad record. If `read` threw `bad_record`,
   /// this status is bad if the system could not read the bytes, and ok if the record itself is
   /// wrong.
@@ -174,11 +174,11 @@ class Dataset {
 
   /// Whether record hints are stored for its records (`stored_hint`); false by default.
   virtual bool has_stored_hints() const;
-  /// Copies the stored hint of record `index` into `hint`. A hint is data about a record that
-  /// speeds up making samples of it (`Sample::hint`), such as a JPEG's seek index. `millrace index`
-  /// and `save_hints` store hints. A hint has not been checked: its user must check that it belongs
-  /// to this record. `hint` is empty if no hint is stored or if it cannot be read. The default
-  /// makes it empty.
+  /// Copies the stored hint of record `index` into `hint`. A hint is data about a record, such as a
+  /// JPEG's seek index. With it, samples of that record are made faster (`Sample::hint`). `millrace
+  /// index` and `save_hints` store hints. A hint has not been checked: its user must check that it
+  /// belongs to this record. `hint` is empty if no hint is stored or if it cannot be read. The
+  /// default makes it empty.
   virtual void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const;
 };
 
@@ -207,8 +207,8 @@ struct OpenOptions {
   /// - "tars" (WebDataset), "image folder" and "image list".
   std::string format{};
   /// For an LMDB file with several named databases ("databases"): name of the database that has the
-  /// images, and name of the one that has the labels. Their entries are joined by key. Empty = the
-  /// file has one database.
+  /// images, and name of the one that has the labels. Their entries are joined by key. Empty
+  /// `images` = the file has one database. Empty `labels` = no further database has the labels.
   std::string images{};
   std::string labels{};
 };
@@ -226,10 +226,10 @@ struct OpenOptions {
 ///
 /// A damaged file of millrace's own format must cause an `Error`, never a crash or bytes of another
 /// record. Therefore these checks are made:
-/// - This function checks that the file is as long as its newest meta page says, and that each
-///   shard is the one in the list. It checks each page on the paths to the description (JSON with
-///   format, fields and fingerprint) and to the root page of the records. These are a few pages,
-///   whatever the number of records.
+/// - This function checks that the file's length matches its newest meta page, and that each shard
+///   is the one in the list. It checks each page on the paths to the description (JSON with format,
+///   fields and fingerprint) and to the root page of the records. These are a few pages, whatever
+///   the number of records.
 /// - Each read checks every page that it follows to the record: type, number and bounds. It checks
 ///   that the leaf page has the record's key at the expected position, and that the value is inside
 ///   the file. It checks the lengths of the fields, and the checksum (`verify_checksums`).
@@ -252,7 +252,7 @@ struct OpenOptions {
 ///   missing), is damaged or truncated, or has a newer format; also for a shard that is not the
 ///   listed one;
 /// - `incomplete` for a dataset whose packing was interrupted or still runs;
-/// - `io`.
+/// - `io` for a file that cannot be opened, read or mapped.
 std::shared_ptr<const Dataset> open_dataset(const std::filesystem::path& path,
                                             const OpenOptions& options = {});
 

@@ -35,7 +35,8 @@ struct WriterOptions {
   /// committed.
   std::size_t commit_bytes = std::size_t{32} << 20;
   /// Description of the records' source, a text for people. It is stored in the file. Resuming with
-  /// another text is refused, and the message shows both. Use another text for other records.
+  /// another text is refused, and the message shows both texts. So give each source of records its
+  /// own text.
   std::string source = {};
   /// Number of files to write, which open as one dataset (see `DatasetWriter`). The `source_items`
   /// items are divided evenly among the files. 0 = one file, or as many as `shard_bytes` requires.
@@ -109,7 +110,7 @@ class DatasetWriter {
   /// Number of records appended so far. This and the following counts include those of an
   /// interrupted writer.
   std::uint64_t size() const;
-  /// Number of them that are committed to storage.
+  /// Number of appended records that are committed to storage.
   std::uint64_t committed() const;
   /// Number of the source's items that were appended or left out so far: the item to continue with
   /// after `resume`.

@@ -15,11 +15,11 @@
 
 // The interface of a device: memory, streams and events.
 //
-// Threads: all methods may be called from any thread at once. However, two threads must not record
-// the same event at once. Lifetimes: memory that a stream's work uses must not be freed before the
-// stream has finished that work. A device outlives its streams, events and memory. Their
-// destructors must not wait for other work of the device, because pipelines destroy them in calls
-// with a time limit.
+// Threads: all methods may be called from several threads at the same time. However, two threads
+// must not record the same event at the same time. Lifetimes: memory that a stream's work uses must
+// not be freed before the stream has finished that work. A device outlives its streams, events and
+// memory. The destructors of streams, events and memory must not wait for other work of the device,
+// because pipelines call them in functions with a time limit.
 
 namespace MILLRACE_API millrace {
 
@@ -55,9 +55,9 @@ class Event {
   }
 };
 
-/// An ordered queue of asynchronous work. Every call but `synchronize` returns at once. A stream
-/// may be used from any thread at once. Streams and events of different devices must not be mixed.
-/// All calls throw `Error` (`device`) when the device fails.
+/// An ordered queue of asynchronous work. Every call except `synchronize` returns immediately. A
+/// stream may be used from several threads at the same time. Streams and events of different
+/// devices must not be mixed. All calls throw `Error` (`device`) when the device fails.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -87,8 +87,8 @@ class Stream {
   virtual bool capturing() const { return false; }
 };
 
-/// Names ranges of threads' time for a profiler (Nsight Systems, for example). May be called from
-/// any thread at once. Ranges of one thread nest.
+/// Marks named time ranges of threads for a profiler, such as Nsight Systems. May be called from
+/// several threads at the same time. Ranges of one thread nest.
 class ProfilerRanges {
  public:
   virtual ~ProfilerRanges() = default;
@@ -108,7 +108,7 @@ struct DeviceId {
 };
 
 /// The destination of batches: provides memory, streams and events. All methods may be called from
-/// any thread at once. They throw `Error` (`device`) when they fail.
+/// several threads at the same time. They throw `Error` (`device`) when they fail.
 class Device {
  public:
   virtual ~Device() = default;

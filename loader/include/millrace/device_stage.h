@@ -14,8 +14,8 @@ namespace MILLRACE_API millrace {
 /// Work of the device on one field of a batch, after the copy to the device and before the
 /// conversion. Workers fill the field with the first stage's input (`FieldSpec::device_stages`).
 ///
-/// Threads: immutable; all methods may be called from any thread at once. Lifetimes: each
-/// `FieldSpec` shares ownership of its stages.
+/// Threads: immutable; all methods may be called by several threads at the same time. Lifetimes:
+/// each `FieldSpec` shares ownership of its stages.
 class DeviceStage {
  public:
   virtual ~DeviceStage() = default;

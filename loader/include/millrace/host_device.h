@@ -12,10 +12,10 @@
 #include <memory>
 #include <string>
 
-// Threads: all methods may be called from any thread at once. Each stream works on a thread of its
-// own. Lifetimes: memory and functions that a stream's work uses must live until the stream has
-// done the work; the stream's destructor waits for it. Events may be destroyed before the work that
-// records or awaits them.
+// Threads: all methods may be called by several threads at the same time. Each stream works on a
+// thread of its own. Lifetimes: memory and functions that a stream's work uses must live until the
+// stream has done the work; the stream's destructor waits for it. Events may be destroyed before
+// the work that records or awaits them.
 
 namespace MILLRACE_API millrace {
 

@@ -21,9 +21,9 @@ struct OnePassOptions {
   /// Number of consecutive records that are shuffled together, at least 1.
   std::uint64_t window_records = 2048;
   /// Memory in bytes for the records of all windows, at least 1. The record that is being read
-  /// comes on top. A window also ends when its records take a quarter of this memory; the report
-  /// then has a warning. If a batch and its windows need more than this memory, the run ends with
-  /// an `Error`.
+  /// needs further memory. A window also ends when its records take a quarter of this memory; the
+  /// report then has a warning. If a batch and its windows need more than this memory, the run ends
+  /// with an `Error`.
   std::size_t memory_bytes = std::size_t{1} << 30;
 };
 

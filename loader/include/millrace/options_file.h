@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options files: `millrace tune` saves the options that it found, and another program loads them.
 //
-// Threads: all functions may be called from any thread at once. Only one thread at a time may use
-// one file.
-// Lifetimes: all types are plain data without references.
+// Threads: all functions may be called by several threads at the same time. Only one thread at a
+// time may use one file. Lifetimes: all types are plain data without references.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -23,7 +22,7 @@ namespace MILLRACE_API millrace {
 struct TunedFor {
   std::string dataset;
   std::uint64_t records = 0;
-  /// A JSON object, such as `Recipe::to_json()` returns; empty = unknown.
+  /// A JSON object, for example the result of `Recipe::to_json()`; empty = unknown.
   std::string recipe;
   /// Time of the trainer's step per batch in milliseconds; 0 = unknown.
   double step_ms = 0;

@@ -21,8 +21,8 @@ class Dataset;
 /// computes record indices from it. A run counts its samples, over all ranks and epochs: a sample's
 /// number is its position. Each function below that makes an order (`shuffled`, `blocks` ...)
 /// selects a mode. The mode says which record each position gets and how many positions form an
-/// epoch. All functions throw an `Error` (`invalid_argument`) that names the wrong value and its
-/// index. `Sampler` checks the order against the dataset's size.
+/// epoch. All functions throw an `Error` (`invalid_argument`) that names the wrong value; for a
+/// value in a list, also its index. `Sampler` checks the order against the dataset's size.
 class Order {
  public:
   struct Blocks {
@@ -63,7 +63,7 @@ class Order {
   static Order blocks(Blocks blocks);
   static Order blocks() { return blocks(Blocks()); }
 
-  /// Batches of records of similar length, so that texts and the like need little padding. Each
+  /// Batches of records of similar length, so that texts and similar data need little padding. Each
   /// epoch contains every record exactly once, in a new order, which is made in four steps:
   /// 1. All records are shuffled and divided into windows.
   /// 2. Each window is sorted by length; records of equal length stay shuffled.
@@ -80,9 +80,10 @@ class Order {
   ///
   /// Memory: 4 bytes per record. A `Sampler` and its copies together cache the 4 windows that were
   /// used last, with 8 bytes per record. A thread that draws from another window sorts this window
-  /// first. It holds no lock, so other threads go on; threads that need the same window at once all
-  /// sort it. Sorting needs 16 more bytes for each of the window's records. Source: the sampler
-  /// that groups by length in Hugging Face's Transformers, whose mega-batches are these windows.
+  /// first. It holds no lock, so other threads continue. If several threads need the same window at
+  /// the same time, each of them sorts it. Sorting needs 16 more bytes for each of the window's
+  /// records. Source: the length-grouped sampler of Hugging Face's Transformers. Its mega-batches
+  /// are these windows.
   static Order bucketed(std::vector<std::uint32_t> lengths, Buckets buckets);
   /// Does the same with the size of `field` in bytes as a record's length. Each new `Pipeline`
   /// reads all records once to get the sizes (`measured`). To make several pipelines over one
@@ -115,9 +116,9 @@ class Order {
   /// shuffled separately: a pass uses all its records once, and the next pass uses them in another
   /// order.
   ///
-  /// The positions are divided into segments of one length: 2^10, 2^12 ... or 2^24. The number of
+  /// The positions are divided into segments of equal length: 2^10, 2^12 ... or 2^24. The number of
   /// samples of a part is the same in all segments: the part's share, rounded to whole samples. The
-  /// length is the smallest one that brings each share within 1 % of its weight. At 2^24, the
+  /// length is the smallest of these that brings each share within 1 % of its weight. At 2^24, the
   /// shares of rare parts may differ more. Within a segment the sequence of parts is random, and so
   /// is the order of a part's draws. So if a pass over a part ends within a segment, its last draws
   /// are mixed with the first draws of the next pass.
@@ -130,7 +131,8 @@ class Order {
   /// the dataset's records. A record that is listed twice counts as two records. If this order is
   /// already a subset, `indices` are positions in its list. O(indices) memory.
   Order subset(std::vector<std::uint64_t> indices) const;
-  /// Returns the subset of the indices below `records` for which `keep` returns true.
+  /// Returns the `subset` of this order with all indices below `records` for which `keep` returns
+  /// true.
   Order filtered(std::uint64_t records, const std::function<bool(std::uint64_t)>& keep) const;
 
   /// Whether this is `shuffled()`, over all records and not repeated.

@@ -51,9 +51,9 @@ class Pipeline {
   /// `std::system_error` if a thread cannot be started.
   Pipeline(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
            std::shared_ptr<Device> device, PipelineOptions options = {});
-  /// Stops the run. Returns within `debug.stop_timeout` even if a call of the dataset, transform or
-  /// device hangs. It then calls `debug.on_stuck`, and the objects that the hanging call uses are
-  /// kept until that call returns.
+  /// Stops the run. Returns within `debug.stop_timeout` even if a call to the dataset, transform or
+  /// device hangs. In that case it calls `debug.on_stuck`, and the objects that the hanging call
+  /// uses stay alive until that call returns.
   ~Pipeline();
   Pipeline(Pipeline&&) noexcept;
   Pipeline& operator=(Pipeline&&) noexcept;
@@ -95,13 +95,13 @@ class Pipeline {
   /// Up to N batches are planned before the trainer takes them. N is `slots.prefetch`, plus
   /// `slots.device_slots` if the run copies batches. The next N batches may already be planned with
   /// the old weights. The returned epoch is the first one that begins after these N batches. It
-  /// does not depend on the speed of threads. For new weights in the next epoch, call this while
-  /// the trainer still has N or more batches of the current epoch to take. If fewer batches are
-  /// left, the call changes the weights of a later epoch: the one after the next, if an epoch has
-  /// at least N batches. With `slots.epoch_break`, a call before the first `next` of an epoch
-  /// changes the weights of that epoch. The first call of `next` begins the epoch even if it
-  /// returns no batch because of its timeout. If two calls return the same epoch, the weights of
-  /// the later call are used. Weights for an epoch after the run's end are never used.
+  /// does not depend on the speed of threads. To change the weights of the next epoch, call this
+  /// function while at least N batches of the current epoch are not yet taken. If fewer are left,
+  /// the weights change in a later epoch: in the epoch after the next one, if an epoch has at least
+  /// N batches. With `slots.epoch_break`, a call before the first `next` of an epoch changes the
+  /// weights of that epoch. The first call of `next` begins the epoch even if it returns no batch
+  /// because of its timeout. If two calls return the same epoch, the weights of the later call are
+  /// used. Weights for an epoch after the run's end are never used.
   ///
   /// All ranks must call it with the same weights after the same number of batches. To resume a
   /// run, make the order with the weights of the state's epoch and all later weights that the state
@@ -109,10 +109,10 @@ class Pipeline {
   std::uint64_t set_weights(std::span<const double> weights);
   /// State after the last batch handed out. A new pipeline can continue from it.
   State state() const;
-  /// Memory of the slots, and the limits of all other memory of the run. Both are known before the
-  /// first batch is made.
+  /// Memory of the slots, and the limits of the workers' scratch, the record hints and the cache.
+  /// All are known before the first batch is made.
   MemoryReport memory() const;
-  /// Statistics since the start or the last `restart_report()`.
+  /// Statistics since the start, or since the last `restart_report()` or `take_report()`.
   Report report() const;
   /// Resets the report's times and counts. Call it after a warm-up. Keeps the bad records and the
   /// memory figures.

@@ -38,10 +38,10 @@ enum class LastBatch {
 };
 
 /// Policy for records that fail to decode or transform. In every case `report()` lists the key and
-/// the reason. With `replace` and `mark` the policy also applies to a record without a field that
-/// the transform reads (`Record::operator[]`). With `fail`, a missing field also ends the run. The
-/// error then keeps its own code (`not_found`, or `corrupt` for a wrong size) instead of
-/// `bad_record`.
+/// the reason. With `replace` and `mark` the policy also applies if a record lacks a field that the
+/// transform reads, or has it in a wrong size (`Record::integer`). With `fail`, such a record also
+/// ends the run. The error then keeps its own code (`not_found`, or `corrupt` for the size) instead
+/// of `bad_record`.
 enum class BadRecords {
   fail,     ///< The run ends with an `Error` that names the record.
   replace,  ///< Another record replaces it, drawn at random: by the weights in `weighted` and
@@ -89,8 +89,8 @@ struct RankOptions {
   /// batch is divided among the ranks in consecutive pieces.
   Ranks this_process{};
   /// Samples per batch over all ranks, at least `this_process.world`. If it is set, `batch_size` is
-  /// ignored. The ranks' shares differ by at most one sample. The same number gives the same
-  /// sequence of global batches for any `this_process.world`. 0 means this_process.world x
+  /// ignored. The ranks' shares differ by at most one sample. For a given value, the sequence of
+  /// global batches is the same for any `this_process.world`. 0 means this_process.world x
   /// batch_size.
   std::size_t global_batch_size = 0;
 };
@@ -157,14 +157,14 @@ struct PipelineOptions {
   /// "train" and "eval", for example. Thread names contain the first 8 bytes: "train-upload".
   std::string name = "millrace";
 
-  /// Memory in bytes for record hints. A hint is data about a record that speeds up making samples
-  /// of it. The transform makes hints in the first epoch and uses them from the second epoch on.
-  /// nullopt = up to 1/100 of the memory that the process may use, divided by the number of ranks
-  /// on the host. 0 = no hints. The hint of an image transform is a JPEG's seek index, the
-  /// positions at which decoding can start: about 2 KB per image. Pipelines of one runtime over one
-  /// dataset share their hints. Their memory limit is then the largest `index_bytes` of these
-  /// pipelines. Hints that are stored beside the dataset (`Dataset::stored_hint`) are used in any
-  /// case. Hints never change samples.
+  /// Memory in bytes for record hints. A hint is data about a record. With it, samples of that
+  /// record are made faster. The transform makes hints in the first epoch and uses them from the
+  /// second epoch on. nullopt = up to 1/100 of the memory that the process may use, divided by the
+  /// number of ranks on the host. 0 = no hints. The hint of an image transform is a JPEG's seek
+  /// index, the positions at which decoding can start: about 2 KB per image. Pipelines of one
+  /// runtime over one dataset share their hints. Their memory limit is then the largest
+  /// `index_bytes` of these pipelines. Hints that are stored beside the dataset
+  /// (`Dataset::stored_hint`) are used in any case. Hints never change samples.
   std::optional<std::size_t> index_bytes{};
   /// Memory in bytes for a cache. From the second epoch on, samples are made from it. 0 = no cache.
   /// The cache never changes samples. The cache holds each record in one of two forms:

@@ -4,8 +4,8 @@
 #include <millrace/dataset.h>
 #include <millrace/detail/export.h>
 
-// Threads and lifetimes: the function may be called from any thread at once. Its result is plain
-// data.
+// Threads and lifetimes: the function may be called by several threads at the same time. Its result
+// is plain data.
 
 #include <cstdint>
 #include <string_view>

@@ -48,9 +48,9 @@ class RecordStream {
   virtual bool next(StreamRecord& record) = 0;
 
   /// Skips the next `count` records, bad ones included, when a run is resumed. Throws `Error`
-  /// (`invalid_argument`) if the stream ends before. The default reads the records, and throws if
-  /// the run ends meanwhile (`run_ended`). Override it if the stream can skip faster, or already
-  /// begins at the right record, such as a feed with an offset.
+  /// (`invalid_argument`) if the stream has fewer records. The default reads the records, and
+  /// throws if the run ends meanwhile (`run_ended`). Override it if the stream can skip faster, or
+  /// already begins at the right record, such as a feed with an offset.
   virtual void skip(std::uint64_t count);
 
   /// Whether the stream can begin again at its first record; false by default. Such a stream can
@@ -60,10 +60,9 @@ class RecordStream {
   /// the stream has ended.
   virtual void restart() {}
 
-  /// Makes a waiting call of `next` or `skip` throw any exception soon. Afterwards only `restart`
-  /// is called. Another thread calls it when the run ends, possibly just before a call of `next` or
-  /// `skip` begins to wait. The default does nothing: `Pipeline::stop` then waits for the call, at
-  /// most `debug.stop_timeout`.
+  /// Makes a call of `next` or `skip` that waits, or is about to wait, throw any exception soon.
+  /// Called by another thread when the run ends. A later run calls `restart` first. The default
+  /// does nothing: `Pipeline::stop` then waits for the call, at most `debug.stop_timeout`.
   virtual void interrupt() noexcept {}
 
   /// The stream's name for messages, such as its path.

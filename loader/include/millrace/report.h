@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-// Threads: functions may be called from any thread at once. Lifetimes: all types are plain data
-// without references.
+// Threads: functions may be called by several threads at the same time. Lifetimes: all types are
+// plain data without references.
 
 namespace MILLRACE_API millrace {
 
@@ -63,7 +63,7 @@ struct BadRecord {
 };
 
 /// Memory of a run. The bytes of all slots depend on the options and are allocated before the run
-/// begins. The limits of all other memory are known then, too.
+/// begins. The limits of the workers' scratch, the record hints and the cache are known then, too.
 struct MemoryReport {
   std::size_t pinned_bytes = 0;
   /// Device slots and staging slots.
@@ -74,8 +74,8 @@ struct MemoryReport {
   /// Current size of the record hints (`PipelineOptions::index_bytes`) of all pipelines that share
   /// them. This memory is not part of the slots. It grows in the first epoch.
   std::size_t index_bytes = 0;
-  /// Current size of the cache (`PipelineOptions::cache_bytes`), of samples or of recoded records,
-  /// of all pipelines that share it. This memory is not part of the slots.
+  /// Current size of the cache (`PipelineOptions::cache_bytes`) of all pipelines that share it. The
+  /// cache holds parts of samples or recoded records. This memory is not part of the slots.
   std::size_t cache_bytes = 0;
   /// Host memory of ended pipelines that the runtime currently keeps for later ones
   /// (`RuntimeOptions::kept_host_bytes`), over all devices. This memory is not part of the slots.
@@ -88,8 +88,8 @@ struct MemoryReport {
   std::size_t cache_limit_bytes = 0;
 
   /// Upper limit of the run's host memory in bytes: the pinned slots plus all limits. It does not
-  /// include the device's memory, the program's own memory, the pages of mapped files, and the
-  /// buffers of readers (`DatasetReader::held_bytes`): a worker holds up to two records that are
+  /// include the device's memory, the program's own memory, the pages of mapped files, or the
+  /// buffers of readers (`DatasetReader::held_bytes`). A worker holds up to two records that are
   /// read without a map.
   std::size_t limit_bytes() const {
     return pinned_bytes + scratch_limit_bytes + index_limit_bytes + cache_limit_bytes;
@@ -109,12 +109,13 @@ struct CacheReport {
   std::uint64_t hits = 0;
   /// Samples made from their records, because the cache did not have them; 0 without a cache.
   std::uint64_t misses = 0;
-  /// Time of the hits.
+  /// Time in the transform's stages for the hits, summed over all workers.
   double hit_seconds = 0;
   /// Misses whose records were recoded for the cache. The time includes the recoding.
   SampleTime recoded{};
-  /// Further samples made from their records: `hinted` with a record hint
-  /// (`PipelineOptions::index_bytes`), `plain` without one. With a cache these are misses, too.
+  /// Samples made from their records without recoding: `hinted` with a record hint
+  /// (`PipelineOptions::index_bytes`), `plain` without a hint. With a cache these samples are
+  /// misses, too.
   SampleTime hinted{};
   SampleTime plain{};
 };
@@ -154,8 +155,8 @@ struct Verdict {
   Bound bound = Bound::trainer;
   /// "step", "trainer", "read", a stage of the transform, "stream", "copy", a stage of the device,
   /// "convert", "cores", "prefetch", "upload" or "hand over". "upload" is the work of enqueuing
-  /// copies. "hand over" is the work of handing over a batch. It bounds the run if samples are
-  /// cheap.
+  /// copies. "hand over" is the fixed work for each batch: planning, waking threads, counting. It
+  /// bounds the run if the workers make a batch in less time than that.
   std::string stage{};
   /// The share of time (0 to 1) that `text` mentions.
   double share = 0;

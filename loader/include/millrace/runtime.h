@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-// Threads: all methods of a `Runtime` may be called from any thread at once. Lifetimes: a pipeline
-// shares ownership of its runtime. Pools live as long as their runtime.
+// Threads: all methods of a `Runtime` may be called by several threads at the same time. Lifetimes:
+// a pipeline shares ownership of its runtime. Pools live as long as their runtime.
 
 // Private types, outside the exported namespace.
 namespace millrace {
@@ -58,7 +58,7 @@ class Dataset;
 struct Placement;
 class WorkerPool;
 
-/// The worker threads of a process. Pipelines that are given the same runtime share its cores.
+/// The worker threads of a process. Pipelines that are given the same runtime share its workers.
 class Runtime {
  public:
   /// Throws `Error`: `invalid_argument` if options contradict each other or workers cannot be bound
@@ -96,8 +96,8 @@ class Runtime {
   std::size_t kept_host_bytes() const;
   /// Frees the record hints and the caches (`PipelineOptions::index_bytes`, `cache_bytes`) that no
   /// pipeline uses now. Without this call they stay for later pipelines over the same dataset until
-  /// the runtime is destroyed, or until the dataset is destroyed and another pipeline begins. Call
-  /// `save_hints` before to keep the hints.
+  /// the runtime is destroyed, or until the dataset is destroyed and another pipeline begins. To
+  /// keep the hints, call `save_hints` first.
   void free_unused_caches();
 
  private:
@@ -116,14 +116,15 @@ std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options = {});
 
 /// Stores a dataset's record hints (`Sample::hint`) in a file beside each of the dataset's files.
 /// Later calls of `open_dataset` find the hints there. They are the hints that the pipelines of
-/// `runtime` have made for this dataset so far (`Sample::keep_hint`). A record without such a hint
-/// keeps the one that the dataset has (`Dataset::stored_hint`), or else the one in the file, even
-/// if `OpenOptions::hints` is false. Returns the number of records with a hint. Pipelines may run
-/// during the call. Image transforms bind a hint to the record's stored checksum.
+/// `runtime` have made for this dataset so far (`Sample::keep_hint`). For a record without such a
+/// hint, the dataset's stored hint (`Dataset::stored_hint`) is used. If the dataset has none, or
+/// was opened without hints (`OpenOptions::hints`), the hint in the file stays. Returns the number
+/// of records with a hint. Pipelines may run during the call. Image transforms bind a hint to the
+/// record's stored checksum.
 ///
 /// Throws `Error`:
-/// - `invalid_argument` if checksums are not compared (`OpenOptions::verify_checksums`), if the
-///   dataset does not consist of files, or if its files were replaced since it was opened;
+/// - `invalid_argument` if stored checksums are not compared (`OpenOptions::verify_checksums`), if
+///   the dataset does not consist of files, or if its files were replaced since it was opened;
 /// - `already_exists` if another writer writes hints of the same file at this moment, or if a file
 ///   of another kind has the name of the hints' file;
 /// - `io` if a file cannot be read or written.

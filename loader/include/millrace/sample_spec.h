@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Threads and lifetimes: a `SampleSpec` is an immutable value; all its functions may be called from
-// any thread at once. Returned references are valid as long as the object.
+// Threads and lifetimes: a `SampleSpec` is an immutable value; all its functions may be called by
+// several threads at the same time. Returned references are valid as long as the object.
 
 #include <millrace/detail/export.h>
 #include <millrace/tensor.h>
@@ -28,14 +28,15 @@ struct FieldSpec {
   /// then a further field `NAME.length` (uint32, one per sample), and bytes beyond the length are
   /// zero.
   bool variable = false;
-  /// Name of the image field that the device flips horizontally. This field then holds the flags:
-  /// uint8, a scalar, 1 = flip the sample's image. The image field must be converted
-  /// (`PipelineOptions::conversion`); otherwise the pipeline's constructor throws.
+  /// Name of another field: the images that the device flips horizontally. If it is set, the
+  /// described field holds the flags: uint8, a scalar, 1 = flip the sample's image. The image field
+  /// must be converted (`PipelineOptions::conversion`); otherwise the pipeline's constructor
+  /// throws.
   std::string flipped_image{};
-  /// Name of the image field that the device changes. If `erased_image` is set, this field holds
-  /// the numbers of the box that is erased in the image: int32 [8]. If `mixed_image` is set, it
-  /// holds the numbers with which pairs of images are mixed: int32 [5]. `MixWork` defines these
-  /// numbers.
+  /// Names of other fields: the images that the device changes. If `erased_image` is set, the
+  /// described field holds the numbers of the box that is erased in the image: int32 [8]. If
+  /// `mixed_image` is set, it holds the numbers with which pairs of images are mixed: int32 [5].
+  /// `MixWork` defines these numbers.
   std::string erased_image{};
   std::string mixed_image{};
   /// Stages that the device runs on this field, in this order, before it erases and mixes images
@@ -54,8 +55,10 @@ class SampleSpec {
   SampleSpec() = default;
   /// Adds the `NAME.length` field of each variable field at the end. Throws `Error`
   /// (`invalid_argument`) if `fields` is empty, a name is empty or occurs twice, an extent is 0, or
-  /// a field has over 2^40 bytes. Also throws if a variable field is a scalar, or if
-  /// `flipped_image`, `erased_image` or `mixed_image` do not name another field.
+  /// a field has over 2^40 bytes. Also throws if a variable field is a scalar, or if a set
+  /// `flipped_image`, `erased_image` or `mixed_image` does not name another field. Also throws if
+  /// two fields have the same value of one of these three, or if such a field has a wrong dtype or
+  /// shape.
   explicit SampleSpec(std::vector<FieldSpec> fields);
 
   const std::vector<FieldSpec>& fields() const { return fields_; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Threads and lifetimes: a `Sampler` is immutable; all its functions may be called from any thread
-// at once. Copies share the order's lists and tables.
+// Threads and lifetimes: a `Sampler` is immutable; all its functions may be called by several
+// threads at the same time. Copies share the order's lists and tables.
 
 #include <millrace/detail/export.h>
 #include <millrace/order.h>
@@ -56,8 +56,8 @@ class Sampler {
   std::uint64_t replacement(Random& random, std::uint64_t epoch = 0) const;
 
   /// Hash that identifies the order in an epoch: XXH3-64 over mode, parameters, lists and number of
-  /// records, without the seed. It is the same on any machine, and in all versions that draw the
-  /// same records. It differs between epochs only if the order is `reweighted`.
+  /// records, without the seed. It is the same on any machine, and in all versions of millrace that
+  /// draw the same records. It differs between epochs only if the order is `reweighted`.
   std::uint64_t hash(std::uint64_t epoch = 0) const;
   /// Epochs after 0 at which new weights come into force (`Order::reweighted`), ascending.
   std::vector<std::uint64_t> reweighted_epochs() const;

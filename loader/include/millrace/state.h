@@ -42,7 +42,8 @@ struct State {
   /// `DatasetFacts::fingerprint`, which `millrace pack` writes.
   std::optional<std::uint64_t> dataset{};
   /// `Transform::fingerprint`; for an image transform the fingerprint of its recipe. If
-  /// `PipelineOptions::batch_transform` is set, a hash of both fingerprints.
+  /// `PipelineOptions::batch_transform` is set, a hash of the fingerprints of the transform and of
+  /// that batch transform.
   std::optional<std::uint64_t> recipe{};
   /// Weights that were known when the state was made and are in force only later, ascending by
   /// epoch. A run that resumes from this state must have them, too (`Order::reweighted`). Compared
@@ -60,7 +61,8 @@ struct State {
   /// A `window` is a member, too: "window":2048.
   std::string to_json() const;
   /// Parses the result of `to_json`. Throws an `Error` (`invalid_argument`) that names the wrong
-  /// value and `name`, such as a file. Unknown keys and other formats are errors too.
+  /// value and its source: `name`, such as a file name. Unknown keys and other formats are errors
+  /// too.
   static State from_json(std::string_view json, std::string_view name = "state");
 
   friend bool operator==(const State&, const State&) = default;

@@ -21,8 +21,8 @@ struct TarStreamOptions {
 
 /// Reads WebDataset tars from front to back, for `one_pass_dataset`. `path` may be a pipe, such as
 /// "/dev/stdin", a FIFO, or "/dev/fd/63" of a shell's `<(curl ...)`. It may also be a file, or a
-/// pattern or list of tars as for `open_dataset`. Tars are read one after the other. Only regular
-/// files can restart. Nothing is read before the run begins.
+/// pattern or list of tars as for `open_dataset`. Tars are read one after the other. Only a stream
+/// of regular files can restart. Nothing is read before the run begins.
 ///
 /// Samples, fields and bad records are those of `open_dataset` (loader/README.md), with one
 /// exception: the first good sample alone decides whether records have images and labels.

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-// Threads: the functions may be called from any thread at once. Lifetimes: all types are plain data
-// without references.
+// Threads: the functions may be called by several threads at the same time. Lifetimes: all types
+// are plain data without references.
 
 namespace MILLRACE_API millrace {
 
@@ -84,14 +84,14 @@ struct Topology {
 
 /// Reads the machine's topology (hwloc), restricted to the process's cpuset, its affinity and its
 /// control group's quota. Throws `Error` (`internal`) if hwloc cannot read it. If a sandbox does
-/// not let it read the affinity, the result is one node with the processors that /proc allows,
-/// without a model name.
+/// not let it read the affinity, the result is one node with the allowed processors that /proc
+/// lists. It has no model name.
 Topology read_topology();
 
 /// Makes a synthetic machine from a description in hwloc's syntax. "pack:2 [numa] l3:1 core:4 pu:2"
-/// means two packages with one NUMA node each, of four cores with two hardware threads. Throws
-/// `Error` (`invalid_argument`) if hwloc rejects the description, or if it has more than 65,536
-/// processors.
+/// means two packages, each with one NUMA node, one L3 cache and four cores. Each core has two
+/// hardware threads. Throws `Error` (`invalid_argument`) if hwloc rejects the description, or if
+/// the machine has more than 65,536 processors.
 Topology synthetic_topology(const std::string& description);
 
 /// Number of processors in all nodes.

@@ -14,10 +14,10 @@
 
 namespace MILLRACE_API millrace {
 
-// Threads: every method of a `Trace` and of its lanes may be called from any thread at once.
-// However, only one thread at a time may add spans to one lane. Lifetimes: a lane lives as long as
-// its trace. A span's name must also live as long as the trace. A pipeline and the trainer share
-// ownership of the trace. The structs here are plain data.
+// Threads: every method of a `Trace` and of its lanes may be called by several threads at the same
+// time. However, only one thread at a time may add spans to one lane. Lifetimes: a lane lives as
+// long as its trace. A span's name must also live as long as the trace. A pipeline and the trainer
+// share ownership of the trace. The structs here are plain data.
 
 /// A span of time in which a lane did one thing. Times are nanoseconds since the trace began.
 struct TraceSpan {
@@ -59,8 +59,8 @@ struct TraceOptions {
   /// span takes 40 bytes and a value 16, allocated when it is added.
   std::size_t max_events = std::size_t{1} << 22;
   /// Keep the newest events instead of the first: a lane that gets a new event drops its oldest
-  /// one. A lane without events drops the oldest one of another lane, if possible not its only one.
-  /// Use this option to trace the end of a long run.
+  /// one. If that lane has no event, the oldest event of another lane is dropped, if possible of a
+  /// lane with several events. Use this option to trace the end of a long run.
   bool keep_newest = false;
   /// Names of the lanes to record; empty = all lanes.
   std::vector<std::string> lanes{};

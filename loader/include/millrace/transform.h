@@ -8,9 +8,9 @@
 #include <millrace/random.h>
 #include <millrace/sample_spec.h>
 
-// Threads: a `Transform` is immutable; all its functions may be called from any thread at once. A
-// `TransformWorker` is for the thread that made it. The `Sample`s and the `SampleSource` of a
-// worker are for its thread, too.
+// Threads: a `Transform` is immutable; all its functions may be called by several threads at the
+// same time. A `TransformWorker` is for the thread that made it. The `Sample`s and the
+// `SampleSource` of a worker are for its thread, too.
 //
 // Lifetimes: a transform outlives its workers. A `Sample`, its record and its random numbers are
 // valid during one call of `make`, or from `SampleSource::next` to `made`.
@@ -60,27 +60,27 @@ class Sample {
 
   /// Returns memory for `bytes` bytes of input, for a field whose first device stage takes packed
   /// inputs (`DeviceStage::packed`). It is aligned to `DeviceStage::input_unit`. The worker then
-  /// writes the input to this memory instead of writing the field. If called again, the new memory
-  /// replaces the earlier one. The result is empty if the worker must write the field: the device
-  /// could not make this sample, or the batch's other samples leave no room. Whether there is room
-  /// depends on the workers' timing. So the device must make from the input the same bytes that the
-  /// worker would write. Each input is charged at least `least` bytes of the batch's room, so that
-  /// a stage with scratch per input can limit their number. Throws `Error` (`invalid_argument`) for
-  /// another field.
+  /// writes the input to this memory instead of writing the field. If the worker calls this
+  /// function again, the new memory replaces the earlier memory. The result is empty if the worker
+  /// must write the field: the device could not make this sample, or the micro-batch's other
+  /// samples leave no room. Whether there is room depends on the workers' timing. So the device's
+  /// result for the input must equal the bytes that the worker would write. Each input counts as at
+  /// least `least` bytes of the micro-batch's room, so that a stage that needs scratch for each
+  /// input can limit the number of inputs. Throws `Error` (`invalid_argument`) for another field.
   std::span<std::byte> packed_room(std::size_t field, std::size_t bytes, std::size_t least = 0);
 
   /// Enters stage `stage` of `Transform::stages()`. Stage 0 has begun when `make` is called. Throws
   /// `Error` (`invalid_argument`) if the stage does not exist.
   void enter_stage(std::size_t stage);
   /// Sets the name of the decoder that makes the sample. The report counts samples by this name.
-  /// `decoder_name` must outlive the pipeline. The same name must be the same pointer each time.
-  /// The last call counts.
+  /// `decoder_name` must outlive the pipeline. The same name must be the same pointer each time. If
+  /// it is set again, the last name is used.
   void set_decoder_name(const char* decoder_name);
   /// The name that was set; null by default.
   const char* decoder_name() const { return decoder_name_; }
-  /// Whether the run uses record hints. A hint is data about a record that speeds up making samples
-  /// of it, such as a JPEG's seek index. Hints are in memory (`PipelineOptions::index_bytes`) or
-  /// stored beside the dataset (`Dataset::stored_hint`).
+  /// Whether the run uses record hints. A hint is data about a record, such as a JPEG's seek index.
+  /// With it, samples of that record are made faster. Hints are in memory
+  /// (`PipelineOptions::index_bytes`) or stored beside the dataset (`Dataset::stored_hint`).
   bool has_hints() const;
   /// Returns the hint of this sample's record; may be empty. It may come from any transform of the
   /// pipelines that share dataset and runtime (`keep_hint`). If none of them kept a hint, it is the
@@ -88,17 +88,17 @@ class Sample {
   /// was made for. Hints must never change samples. The result is valid until the next call.
   std::span<const std::byte> hint();
   /// Keeps a hint that makes the record's later samples faster. It replaces the record's earlier
-  /// hint, also one of an earlier call for this sample. The hint is dropped if no memory is left
-  /// for it, or if making the sample fails.
+  /// hint, including one that an earlier call kept for this sample. The hint is dropped if no
+  /// memory is left for it, or if making the sample fails.
   void keep_hint(std::span<const std::byte> hint);
   /// Returns the cached bytes of this sample's record (`PipelineOptions::cache_bytes`). They are
   /// the bytes of `Transform::cacheable_prefix`, as a worker made them earlier. The result is empty
   /// if the record is not cached. It is valid as long as the sample.
   std::span<const std::byte> cached();
-  /// Returns memory in the cache for the bytes that `cached` would return, if the record is not
-  /// cached yet. The worker must write all these bytes, and then make its sample from them. They
-  /// are added to the cache if the sample succeeds. The result is empty if samples are not cached
-  /// or if the cache is full.
+  /// For a record for which `cached` returned nothing: returns memory in the cache for the bytes
+  /// that `cached` will return later. The worker must write all these bytes, and then make its
+  /// sample from them. They are added to the cache if the sample succeeds. The result is empty if
+  /// samples are not cached or if the cache is full.
   std::span<std::byte> room_in_cache();
   /// Returns this sample's record in its recoded form (`Transform::recoded_form`). The result is
   /// empty if the form is not in the cache. It is valid as long as the sample.
@@ -109,11 +109,13 @@ class Sample {
   bool wants_recoded(std::size_t stored_bytes) const;
   /// Adds a copy of the record's recoded form to the cache if the sample succeeds. An empty `form`
   /// means that the record has no recoded form; no worker then tries it again. `form` must stay
-  /// valid until the sample is given back. A later call for the same sample replaces it.
+  /// valid until the sample is given back. A later call for the same sample replaces the form of
+  /// this call.
   void keep_recoded(std::span<const std::byte> form);
   /// Stops the clock of the current stage until `go_on`, while the worker makes other samples.
-  /// `shared_by` is the number of samples that were made since the clock started: this sample is
-  /// charged an equal part of that time. For `TransformWorker::make_interleaved`.
+  /// `shared_by` is the number of samples that shared the worker's time since the clock started,
+  /// this one included. An equal part of that time is added to this sample's stage. For
+  /// `TransformWorker::make_interleaved`.
   void pause(unsigned shared_by = 1);
   void go_on();
 
@@ -153,9 +155,9 @@ class SampleSource {
   virtual ~SampleSource() = default;
   /// Returns the next sample. The worker gives it back by `made` or `failed`; it is valid until
   /// then. The worker may hold up to `Transform::samples_at_once()` samples at a time. Returns null
-  /// if no sample is available now, and at the end. A worker that holds samples at that time must
-  /// give them back and call `next` again, which may return one of them with another record. A
-  /// worker that holds no samples has made all.
+  /// if no sample is available now, and at the end. If the worker then holds samples, it must give
+  /// them back and call `next` again. That call may return one of them with another record. If the
+  /// worker holds no samples when `next` returns null, all samples are made.
   virtual SampleTask* next() = 0;
   /// Gives a sample back to the source, with the `Status` that `make` returned for it. `next` may
   /// return the sample again with another record.
@@ -213,7 +215,8 @@ struct RecodedForm {
   std::size_t scratch_bytes = 0;
 };
 
-/// Makes samples from records. Immutable; all methods may be called from any thread at once.
+/// Makes samples from records. Immutable; all methods may be called by several threads at the same
+/// time.
 class Transform {
  public:
   virtual ~Transform() = default;
@@ -221,8 +224,8 @@ class Transform {
   virtual const SampleSpec& spec() const = 0;
   /// Names of the stages that it measures separately, at least one; the report shows them.
   virtual std::vector<std::string> stages() const { return {"transform"}; }
-  /// Fingerprint of everything that determines a sample: transforms with different fingerprints
-  /// make different samples of the same records. The fingerprint is part of a run's `State`. With
+  /// Fingerprint of everything that determines a sample: transforms with the same fingerprint make
+  /// the same samples of the same records. The fingerprint is part of a run's `State`. With
   /// nullopt, the default, states are compared without the transform.
   virtual std::optional<std::uint64_t> fingerprint() const { return std::nullopt; }
   /// Description for the report: for an image transform its recipe, as JSON.
@@ -240,9 +243,9 @@ class Transform {
   /// The form of records that its workers cache (`Sample::recoded`); nullopt by default. It is not
   /// used if samples have a cacheable prefix.
   virtual std::optional<RecodedForm> recoded_form() const { return std::nullopt; }
-  /// Returns a transform that a pipeline over `dataset` uses in place of this one, fitted to the
-  /// dataset's records; null, the default, if it uses this one. May read records. A transform that
-  /// wraps another one may call `fitted_to` of the wrapped one.
+  /// Returns a transform that is fitted to the records of `dataset`. A pipeline over `dataset` uses
+  /// it in place of this one. Null, the default, means that the pipeline uses this one. May read
+  /// records. A transform that wraps another one may call `fitted_to` of the wrapped one.
   virtual std::shared_ptr<const Transform> fitted_to(const Dataset& dataset) const;
   /// Upper bound on the memory in bytes, apart from slots, that `workers` workers of this transform
   /// hold at once. 0, the default, means unknown. The report states it

@@ -14,7 +14,7 @@
 namespace millrace {
 
 /// Hashes of a run's order by epoch, for the states that the run saves. It holds no weights. All
-/// methods may be called from any thread at once.
+/// methods may be called by several threads at the same time.
 class OrderHashes {
  public:
   explicit OrderHashes(const Sampler& sampler);
@@ -37,7 +37,7 @@ class OrderHashes {
 
 /// Holds the present sampler of a run. Weights can be changed for later epochs. Each change makes a
 /// new sampler; planned batches keep the sampler that they were planned with. All methods may be
-/// called from any thread at once.
+/// called by several threads at the same time.
 class RunSampler {
  public:
   explicit RunSampler(const Sampler& sampler);

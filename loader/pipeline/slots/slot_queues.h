@@ -35,8 +35,8 @@ namespace millrace {
 ///                   -release-> returned -micro_batch_enqueued for the last one-> free
 ///
 /// The threads, the workers' jobs and the live batches share ownership; the last owner destroys it.
-/// All methods may be called from any thread at once. The comments say which thread owns a slot
-/// between two calls.
+/// All methods may be called by several threads at the same time. The comments say which thread
+/// owns a slot between two calls.
 class SlotQueues {
  public:
   using Clock = std::chrono::steady_clock;

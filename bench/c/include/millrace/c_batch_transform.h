@@ -32,8 +32,8 @@ typedef struct millrace_made_batch {
   millrace_random* random; /* random numbers of this batch */
 } millrace_made_batch;
 
-/* A batch transform that the caller implements. Several threads call `run` at once. It reports
- * failures in the same way as dataset callbacks, and a failure ends the run. */
+/* A batch transform that the caller implements. Several threads call `run` at once. The callback
+ * `run` reports failures as dataset callbacks do. A failure ends the pipeline's run. */
 typedef struct millrace_batch_transform_callbacks {
   size_t struct_bytes; /* sizeof(millrace_batch_transform_callbacks) */
   void* user;

@@ -81,19 +81,19 @@ typedef struct millrace_diagnose_options {
   millrace_status (*open)(void* user, millrace_dataset** dataset, millrace_error* error);
 } millrace_diagnose_options;
 
-/* Runs the trainer's loop. Returns the JSON object of `millrace bench --json`. The keys of its
- * "verdict" name the stage that limits the rate. */
+/* Runs the trainer's loop. Returns the JSON object of `millrace bench --json`. Its key
+ * "verdict.stage" has the name of the stage that limits the rate. */
 MILLRACE_C_API millrace_status millrace_bench(const millrace_workload* workload,
                                               const millrace_bench_options* options, char** json,
                                               millrace_error* error);
-/* Finds the smallest setting that serves the trainer. Returns the JSON object of `millrace tune
- * --json`. Its "chosen" has the keys of "options" in a pipeline's options. "workers" in the setup's
- * options and the setup's runtime are ignored. */
+/* Finds the smallest setting that is fast enough for the trainer. Returns the JSON object of
+ * `millrace tune --json`. Its object "chosen" has the same keys as the object "options" in the JSON
+ * of a pipeline's options. Ignores the setup's runtime, and "workers" in the setup's options. */
 MILLRACE_C_API millrace_status millrace_tune(const millrace_workload* workload,
                                              const millrace_tune_options* options, char** json,
                                              millrace_error* error);
-/* Divides an epoch's time into compute, copy, preparation and fetch. Needs a step. Returns the JSON
- * object of `millrace diagnose --json`. */
+/* Divides an epoch's time into compute, trainer, copy, preparation and fetch. Needs a step. Returns
+ * the JSON object of `millrace diagnose --json`. */
 MILLRACE_C_API millrace_status millrace_diagnose(const millrace_workload* workload,
                                                  const millrace_diagnose_options* options,
                                                  char** json, millrace_error* error);

@@ -32,7 +32,8 @@ MILLRACE_C_API millrace_status millrace_order_bucketed(const uint32_t* lengths, 
                                                        uint64_t group_records,
                                                        millrace_order** order,
                                                        millrace_error* error);
-/* Uses the sizes of a field as lengths. Each new pipeline reads them from the dataset. */
+/* Uses the size of a field, in bytes, as a record's length. Each new pipeline reads all records
+ * once to get these sizes. */
 MILLRACE_C_API millrace_status millrace_order_bucketed_by(const char* field,
                                                           uint64_t window_records,
                                                           uint64_t group_records,
@@ -67,7 +68,7 @@ typedef struct millrace_source {
   double weight;
 } millrace_source;
 
-/* An epoch is `epoch_size` positions; 0 = as many as all parts have records. */
+/* An epoch has `epoch_size` positions; 0 = the number of records of all parts together. */
 MILLRACE_C_API millrace_status millrace_order_mixed(const millrace_source* parts, size_t n_parts,
                                                     uint64_t epoch_size, millrace_order** order,
                                                     millrace_error* error);

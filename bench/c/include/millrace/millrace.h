@@ -18,11 +18,11 @@
  * accept null and ignore a handle that was freed before. A pipeline keeps its dataset, transform
  * and runtime alive. A DLPack tensor keeps its batch alive. So handles may be freed in any order.
  *
- * Threads: all functions may be called from any thread at once, even with the same handle. If one
- * thread frees a handle while others are in calls with it, the handle's object lives until these
- * calls return. millrace_pipeline_stop ends a millrace_pipeline_next that waits. A thread in a call
- * must not be cancelled. If callbacks need an interpreter, free the pipeline that calls them before
- * the interpreter ends.
+ * Threads: all functions may be called by several threads at the same time, even with the same
+ * handle. If one thread frees a handle while others are in calls with it, the handle's object lives
+ * until these calls return. millrace_pipeline_stop ends a millrace_pipeline_next that waits. A
+ * thread in a call must not be cancelled. If callbacks need an interpreter, free the pipeline that
+ * calls them before the interpreter ends.
  *
  * Fork: millrace's threads do not run in a child of fork(). The child may make new handles. It may
  * also free the parent's handles; this has no effect.
@@ -85,7 +85,7 @@ typedef struct millrace_batch_transform millrace_batch_transform;
 typedef struct millrace_pipeline millrace_pipeline;
 typedef struct millrace_batch millrace_batch;
 
-/* "0.1.0" */
+/* Returns the version of the library, such as "0.1.0". */
 MILLRACE_C_API const char* millrace_version(void);
 /* Returns the name, such as "not_found", or "unknown" for a number that is not a status. */
 MILLRACE_C_API const char* millrace_status_name(millrace_status status);
@@ -185,7 +185,7 @@ typedef struct millrace_field_spec {
   int32_t variable;
 } millrace_field_spec;
 
-/* Random numbers of one sample. They depend only on seed and position. */
+/* Random numbers of one sample or batch. They depend only on the seed and its position. */
 typedef struct millrace_random millrace_random;
 
 /* A sample to be made. Valid during one call. */
@@ -240,11 +240,11 @@ MILLRACE_C_API millrace_status millrace_transform_images_with(const char* recipe
                                                               const millrace_decode_limits* limits,
                                                               millrace_transform** transform,
                                                               millrace_error* error);
-/* Returns a recipe as JSON, with the defaults of all keys that it leaves out. `size` is the width
- * and height that a preset makes; 0 = the preset's own size. For a recipe in JSON it must be 0. */
+/* Returns a recipe as the JSON of Recipe::to_json() of <millrace/recipe.h>. `size` is the width and
+ * height that a preset makes; 0 = the preset's own size. For a recipe in JSON, `size` must be 0. */
 MILLRACE_C_API millrace_status millrace_recipe_json(const char* recipe, uint32_t size, char** json,
                                                     millrace_error* error);
-/* RawField of <millrace/raw_transform.h>. `fill` fills the rest of a field of variable length. */
+/* RawField of <millrace/raw_transform.h>. `fill` pads a field of variable length to shape[0]. */
 typedef struct millrace_raw_field {
   millrace_field_spec spec;
   double fill;
@@ -270,7 +270,7 @@ MILLRACE_C_API millrace_status millrace_transform_fields(const millrace_transfor
                                                          char** json, millrace_error* error);
 MILLRACE_C_API void millrace_transform_free(millrace_transform* transform);
 
-/* Return 64 random bits, and a number uniform in [0, 1), a multiple of 2^-53; 0 for null. */
+/* `bits` returns 64 random bits. `uniform` returns a multiple of 2^-53 in [0, 1). Null gives 0. */
 MILLRACE_C_API uint64_t millrace_random_bits(millrace_random* random);
 MILLRACE_C_API double millrace_random_uniform(millrace_random* random);
 
@@ -281,7 +281,7 @@ MILLRACE_C_API double millrace_random_uniform(millrace_random* random);
 MILLRACE_C_API millrace_status millrace_runtime_create(const char* options,
                                                        millrace_runtime** runtime,
                                                        millrace_error* error);
-/* Frees hints and caches that no pipeline uses. They stay otherwise, for later pipelines. */
+/* Frees hints and caches that no pipeline uses. Without this call, later pipelines can use them. */
 MILLRACE_C_API millrace_status millrace_runtime_free_unused_caches(millrace_runtime* runtime,
                                                                    millrace_error* error);
 MILLRACE_C_API void millrace_runtime_free(millrace_runtime* runtime);
@@ -335,8 +335,8 @@ MILLRACE_C_API millrace_status millrace_pipeline_total_batches(const millrace_pi
 /* Returns the state after the last batch handed out, to resume from: one line of JSON. */
 MILLRACE_C_API millrace_status millrace_pipeline_state(const millrace_pipeline* pipeline,
                                                        char** json, millrace_error* error);
-/* Returns a report since the start or the last `restart`, as a JSON object. to_json() of
- * <millrace/report.h> describes the object. If `restart` is not 0, a new report begins. */
+/* Returns a report on the time since the start, or since the last call whose `restart` was not 0.
+ * It is a JSON object, which to_json() of <millrace/report.h> describes. */
 MILLRACE_C_API millrace_status millrace_pipeline_report(millrace_pipeline* pipeline,
                                                         int32_t restart, char** json,
                                                         millrace_error* error);
@@ -377,7 +377,7 @@ MILLRACE_C_API millrace_status
 millrace_batch_field_versioned(const millrace_batch* batch, const char* name, int32_t read_only,
                                struct DLManagedTensorVersioned** tensor, millrace_error* error);
 /* Returns the same field as a new Python capsule, of a DLPack 1.0 tensor if `versioned` is not 0.
- * After an error returns null and sets an exception. The caller must hold the GIL. */
+ * After an error returns null and sets Python's exception. The caller must hold the GIL. */
 MILLRACE_C_API void* millrace_batch_capsule(const millrace_batch* batch, const char* name,
                                             int32_t versioned, millrace_error* error);
 /* Returns the names of the batch's fields, in order, as a JSON list of texts. */
@@ -386,7 +386,7 @@ MILLRACE_C_API millrace_status millrace_batch_fields(const millrace_batch* batch
 /* Returns the state after this batch. A new pipeline can resume from it. */
 MILLRACE_C_API millrace_status millrace_batch_state(const millrace_batch* batch, char** json,
                                                     millrace_error* error);
-/* Records a use on another stream of the GPU (not 0). The slot is reused after that work. */
+/* Also keeps the slot until `stream` (not 0) ends the work enqueued before the batch is freed. */
 MILLRACE_C_API millrace_status millrace_batch_record_stream(const millrace_batch* batch,
                                                             uintptr_t stream,
                                                             millrace_error* error);

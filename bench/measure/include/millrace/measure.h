@@ -81,8 +81,8 @@ struct BenchResult {
   /// Share of the time, 0 to 1, between the end of each step and the start of the next one. Nullopt
   /// without a step, or if the device cannot measure times.
   std::optional<double> device_idle{};
-  /// Mean time of a step. On a device that does not copy, workers use the same processors during a
-  /// step, so they may make it longer.
+  /// Mean time of a step. On a device that does not copy, step and workers share the processors, so
+  /// the workers may make the step longer.
   std::optional<double> step_ms{};
   /// Share of the time that the loader costs: 1 - (mean time of the same step on a batch that is
   /// already on the device) / (mean of `batch_ms`). Noise can make it negative.
@@ -98,7 +98,8 @@ struct BenchResult {
   /// Processor time of all threads of the process.
   double cpu_seconds = 0;
   /// Share of the machine's processor time, 0 to 1, that other programs and virtual machines took.
-  /// It is 0 if more than 5% of that time was unused, or if that time is less than a second.
+  /// It is 0 if more than 5% of the machine's processor time was unused, or if this time is less
+  /// than a second in total.
   double disturbed = 0;
   /// Conditions that make the result less reliable, a sentence each.
   std::vector<std::string> warnings{};
@@ -191,19 +192,19 @@ struct TuneResult {
   std::string page{};
 };
 
-/// Finds the smallest setting that serves the trainer. It searches the number of workers, then, if
-/// asked for, the device's share of the images, prefetch, micro-batches and, if asked for, the
-/// batch size.
+/// Finds the smallest setting that is fast enough for the trainer. It searches one variable after
+/// the other: workers, the device's share of the images (if asked for), prefetch, micro-batches,
+/// and the batch size (if asked for).
 /// - On a device that copies, the step's time does not depend on the workers. `tune` takes the
 ///   smallest setting that feeds the step: the device is idle for at most 2% of the time, with 95%
-///   confidence.
+///   confidence. If no setting does, `tune` chooses by throughput, as in the next item.
 /// - On any other device the step and the workers share the processors, so more workers may make
 ///   the step slower. `tune` takes the fewest workers whose throughput is, with statistical
 ///   certainty, at most 5% below the best. If the runs do not decide, the limit is 10%. Then `tune`
 ///   takes the smallest prefetch, with a limit of 5%.
-/// - Of the device's shares of images, 0 to 1 in quarters, it takes the smallest whose throughput
-///   is at most 5% below the best with these workers. If the step then still comes less often than
-///   alone, it also tries the shares with all workers, and then fewer.
+/// - For the device's share of the images, it tries 0, 0.25, 0.5, 0.75 and 1 with these workers. It
+///   takes the smallest share whose throughput is at most 5% below the best. If the step then still
+///   comes less often than alone, it also tries the shares with all workers, and then with fewer.
 /// `workload.pipeline.runtime` is ignored. Throws the same errors as `bench`.
 TuneResult tune(const Workload& workload, const TuneOptions& options = {});
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 // Text lists and folders of image files, for packing and for datasets that read the files in place.
-// Threads: all functions may be called from any thread at once.
+// Threads: all functions may be called by several threads at the same time.
 
 namespace MILLRACE_API millrace {
 

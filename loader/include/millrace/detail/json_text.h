@@ -11,7 +11,8 @@
 #include <string_view>
 
 // Checks for all readers of JSON. They limit the time and stack that an untrusted text takes to
-// what millrace's own texts need. Threads: all functions may be called from any thread at once.
+// what millrace's own texts need. Threads: all functions may be called by several threads at the
+// same time.
 
 namespace MILLRACE_API millrace {
 

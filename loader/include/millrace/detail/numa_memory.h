@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <optional>
 
-// Threads: the functions may be called from any thread at once. Lifetimes: the returned `Memory`
-// owns its pages and refers to nothing else.
+// Threads: the functions may be called by several threads at the same time. Lifetimes: the returned
+// `Memory` owns its pages and refers to nothing else.
 
 namespace MILLRACE_API millrace {
 

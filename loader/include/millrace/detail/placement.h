@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-// Threads: the functions may be called from any thread at once. Lifetimes: all types are plain data
-// without references.
+// Threads: the functions may be called by several threads at the same time. Lifetimes: all types
+// are plain data without references.
 
 namespace MILLRACE_API millrace {
 

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-// Detects the fields of datasets that do not describe them. Threads: all functions may be called
-// from any thread at once.
+// Detects the fields of datasets that do not describe them. Threads: all functions may be called by
+// several threads at the same time.
 
 namespace MILLRACE_API millrace {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 // Meaning of the members of a WebDataset tar, for readers in place and for packing. Threads: all
-// functions may be called from any thread at once.
+// functions may be called by several threads at the same time.
 
 namespace MILLRACE_API millrace {
 

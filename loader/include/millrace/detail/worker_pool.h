@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
-// Threads: every method may be called from any thread at once. Lifetimes: a job is kept until its
-// last item is done. Owners serve only as keys and are never dereferenced. A pool may be destroyed
-// before the pools that it helps. If an item hangs, the objects that it uses are kept longer than
-// the pool.
+// Threads: every method may be called by several threads at the same time. Lifetimes: a job is kept
+// until its last item is done. Owners serve only as keys and are never dereferenced. A pool may be
+// destroyed before the pools that it helps. If an item hangs, the objects that it uses are kept
+// longer than the pool.
 
 namespace millrace {
 class PoolWorkers;
