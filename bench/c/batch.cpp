@@ -78,6 +78,8 @@ millrace_status millrace_batch_record_stream(const millrace_batch* batch, uintpt
                                              millrace_error* error) {
   return guarded(error, [&] {
     const auto held = get(batch);
+    // A thread of the parent may have been changing the streams.
+    if (!held->is_own()) throw_argument("the batch was made before fork()");
     const auto lock = held->lock();
     if (held->streams.contains(stream)) return;
     const auto on = stream_of(held->batch.device(), stream);

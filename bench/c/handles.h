@@ -24,11 +24,12 @@ unsigned forks();
 /// A batch and its mutex: a handle may be used by several threads at once, a `Batch` object may
 /// not.
 struct HeldBatch {
-  /// Locks the mutex. In a child of fork() it is left unlocked: a thread that does not exist there
-  /// may have locked it.
+  /// Whether this process made the batch, not a parent before fork().
+  bool is_own() const { return forks() == forks_before; }
+  /// Locks the mutex to read the batch. In a child of fork() it is left unlocked: a thread that
+  /// does not exist there may have locked it.
   std::unique_lock<std::mutex> lock() {
-    return forks() == forks_before ? std::unique_lock(mutex)
-                                   : std::unique_lock(mutex, std::defer_lock);
+    return is_own() ? std::unique_lock(mutex) : std::unique_lock(mutex, std::defer_lock);
   }
 
   unsigned forks_before = forks();

@@ -35,7 +35,7 @@ class Managed(ctypes.Structure):
     _fields_ = [("tensor", Tensor), ("context", c_void_p), ("deleter", Deleter)]
 
 
-ctypes.pythonapi.PyCapsule_New  # noqa: B018: an error now if this Python has no such function
+ctypes.pythonapi.PyCapsule_New  # noqa: B018: fails at import if this Python has no capsules
 _batch_capsule = unchecked("batch_capsule", ctypes.py_object, with_gil=True)
 
 
@@ -48,5 +48,5 @@ def capsule(batch: c_void_p, field: bytes, versioned: bool) -> Any:
     """Makes a capsule that owns the field's tensor until a consumer takes it."""
     try:
         return _batch_capsule(batch, field, versioned, last.reference)
-    except ValueError:  # the C library's
+    except ValueError:  # set by the C library
         raise failure() from None

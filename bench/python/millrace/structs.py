@@ -217,7 +217,7 @@ class PipelineSetup(SizedStruct):
     ]
 
 
-class BatchFacts(ctypes.Structure):  # not a SizedStruct, for each batch's speed
+class BatchFacts(ctypes.Structure):  # SizedStruct's constructor takes too long here
     _fields_ = [
         ("struct_bytes", c_size_t),
         ("size", c_uint64),

@@ -139,7 +139,7 @@ class ImageDecoder {
   virtual bool recode(std::vector<std::byte>& form);
 
   /// Makes the view invalid, and gives the memory of a large image back to the budget. Other
-  /// threads may be waiting for this memory. So call `close` when the view is no longer needed, and
+  /// threads may be waiting for this memory. So call `close` after the last use of the view, and
   /// before this thread waits for anything.
   virtual void close() = 0;
 

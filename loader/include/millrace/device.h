@@ -15,7 +15,7 @@
 
 // The interface of a device: memory, streams and events.
 //
-// Threads: all methods may be called from several threads at the same time. However, two threads
+// Threads: all methods may be called by several threads at the same time. However, two threads
 // must not record the same event at the same time. Lifetimes: memory that a stream's work uses must
 // not be freed before the stream has finished that work. A device outlives its streams, events and
 // memory. The destructors of streams, events and memory must not wait for other work of the device,
@@ -56,7 +56,7 @@ class Event {
 };
 
 /// An ordered queue of asynchronous work. Every call except `synchronize` returns immediately. A
-/// stream may be used from several threads at the same time. Streams and events of different
+/// stream may be used by several threads at the same time. Streams and events of different
 /// devices must not be mixed. All calls throw `Error` (`device`) when the device fails.
 class Stream {
  public:
@@ -87,7 +87,7 @@ class Stream {
   virtual bool capturing() const { return false; }
 };
 
-/// Marks named time ranges of threads for a profiler, such as Nsight Systems. May be called from
+/// Marks named time ranges of threads for a profiler, such as Nsight Systems. May be called by
 /// several threads at the same time. Ranges of one thread nest.
 class ProfilerRanges {
  public:
@@ -107,7 +107,7 @@ struct DeviceId {
   friend bool operator==(const DeviceId&, const DeviceId&) = default;
 };
 
-/// The destination of batches: provides memory, streams and events. All methods may be called from
+/// The destination of batches: provides memory, streams and events. All methods may be called by
 /// several threads at the same time. They throw `Error` (`device`) when they fail.
 class Device {
  public:

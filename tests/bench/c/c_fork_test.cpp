@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -66,6 +67,22 @@ TEST(CFork, AChildMayReadABatch) {
       ASSERT_EQ(status, 0);
     }
   }
+  millrace_batch_free(batch);
+}
+
+TEST(CFork, AChildMayNotRecordAStream) {
+  NumbersRun run;
+  ASSERT_EQ(run.start(sequential), MILLRACE_OK) << run.error.message;
+  millrace_batch* batch = nullptr;
+  ASSERT_EQ(run.next(batch), MILLRACE_OK) << run.error.message;
+  const pid_t child = fork();
+  if (child == 0) {
+    millrace_batch_record_stream(batch, 1, &run.error);
+    _exit(std::strcmp(run.error.message, "the batch was made before fork()") == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
   millrace_batch_free(batch);
 }
 
